@@ -51,7 +51,7 @@ def test_values_of_unknown_type_are_found_where_they_are_written(tmp_path: Path)
     assert found_in(tmp_path, "cellblock/agent/probe.py") == wanted
 
 
-@pytest.mark.parametrize("module", ["cellblock/values/probe.py", "cellblock/cli/doctor.py"])
+@pytest.mark.parametrize("module", ["cellblock/values/probe.py", "cellblock/cli/demo.py"])
 def test_modules_that_face_nothing_are_left_alone(tmp_path: Path, module: str) -> None:
     assert found_in(tmp_path, module) == []
 

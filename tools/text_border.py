@@ -32,16 +32,13 @@ FACING = (
 EXEMPT = {
     "cellblock/agent/describing.py": "tells of the caller's own arguments",
     "cellblock/agent/prompts.py": "fills in templates",
-    "cellblock/cli/attack.py": "its answers are of attacks that ship with us",
     "cellblock/cli/demo.py": "its answers are of its own cells",
-    "cellblock/cli/doctor.py": "its answers are of its own cells",
     "cellblock/cli/examination.py": "its answers are of its own cells",
     "cellblock/cli/history.py": "what was typed at the keyboard",
     "cellblock/cli/inside.py": "sends its own values into a session",
     "cellblock/cli/options.py": "reads the command line",
     "cellblock/cli/probes.py": "its answers are of its own cells",
     "cellblock/cli/storyboard.py": "its answers are of its own cells",
-    "cellblock/integrations/e2b/": "is to face them",
     "cellblock/integrations/opened.py": "opens sessions for its caller",
 }
 """Modules of those packages that face nothing, each with the reason."""

@@ -14,7 +14,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | | `sayable` | itself where its `str` can be had, and else its repr |
 | an exception | `message_of` | its message |
 | JSON text, JSON data | `read_json`, `bounded` | data of bounded depth with valid text, or `BadJson` |
-| | `storable` | the same for any encoder, such as msgpack: never `BadJson` |
+| data | `storable` | data that any encoder takes, such as msgpack's |
 | data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
 
 Modules that face such values use no other way: `tools/text_border.py`, which `make lint` runs, has the table of them.
@@ -245,31 +245,21 @@ _TOO_DEEP = "it is nested too deeply"
 
 def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
     """A copy of JSON's data with valid texts; `BadJson` for what is deeper. What JSON has not stays as it is."""
-    return _copied(value, deepest, strict=True)
-
-
-def storable(value: Data, *, deepest: int = DEEPEST) -> Data:
-    """The same for any encoder: what is deeper, and integers of more than 64 bits, are text."""
-    return _copied(value, deepest, strict=False)
-
-
-def _copied(value: Data, deepest: int, *, strict: bool) -> Data:
     made: Any = value
     if isinstance(value, str):
         made = valid(value)
     elif isinstance(value, dict | list | tuple) and not deepest:
-        if strict:
-            raise BadJson(_TOO_DEEP)
-        made = represent(value, max_chars=_LONGEST_LEAF)
+        raise BadJson(_TOO_DEEP)
     elif isinstance(value, dict):
-        made = {
-            _copied(key, 1, strict=strict): _copied(one, deepest - 1, strict=strict) for key, one in value.items()
-        }
+        made = {bounded(key): bounded(one, deepest=deepest - 1) for key, one in value.items()}
     elif isinstance(value, list | tuple):
-        made = [_copied(one, deepest - 1, strict=strict) for one in value]
-    elif not strict and isinstance(value, int) and not -(2**63) <= value < 2**64:
-        made = represent(value, max_chars=_LONGEST_LEAF)
+        made = [bounded(one, deepest=deepest - 1) for one in value]
     return made  # type: ignore[no-any-return]
+
+
+def storable(value: object) -> Any:
+    """A copy that encoders take: integers of 64 bits and what is too deep are text; what JSON has not stays."""
+    return _held(value, DEEPEST, bits=64)
 
 
 def write_json(value: object, *, indent: int | None = None, escaped: bool = True) -> str:
@@ -284,19 +274,21 @@ def write_json(value: object, *, indent: int | None = None, escaped: bool = True
     return text
 
 
-def _held(value: object, deepest: int) -> object:
+def _held(value: object, deepest: int, bits: int = _BITS) -> object:
     """The nearest to a value that JSON holds."""
     kind = type(value)
-    if value is None or kind is bool or (kind is int and value.bit_length() < _BITS):  # type: ignore[attr-defined]
+    if value is None or kind is bool or (kind is int and value.bit_length() < bits):  # type: ignore[attr-defined]
         return value
     if kind is float:
         return value if value - value == 0 else represent(value, max_chars=10)  # type: ignore[operator]
-    if kind is str:
+    if issubclass(kind, str):
         return valid(value)  # type: ignore[arg-type]
     if deepest and (kind is list or kind is tuple):
-        return [_held(one, deepest - 1) for one in value]  # type: ignore[attr-defined]
+        return [_held(one, deepest - 1, bits) for one in value]  # type: ignore[attr-defined]
     if deepest and isinstance(value, Mapping):
-        return {text_of(key, max_chars=_LONGEST_LEAF): _held(one, deepest - 1) for key, one in value.items()}
+        return {text_of(key, max_chars=_LONGEST_LEAF): _held(one, deepest - 1, bits) for key, one in value.items()}
+    if bits < _BITS and not isinstance(value, int | list | tuple | Mapping):
+        return value
     return represent(value, max_chars=_LONGEST_LEAF)
 
 

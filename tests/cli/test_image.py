@@ -243,3 +243,26 @@ def test_cancelled_step_ends_all_it_started(tmp_path: Path) -> None:
 def test_failed_step_has_the_last_lines_that_were_said() -> None:
     with pytest.raises(Failed, match=r"\Alast\nwords\Z"):
         anyio.run(run, ["sh", "-c", "echo last; echo words >&2; exit 3"], Line())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "null", "5", "{}", "[5]", "[[]]", "[{}]", "[" * 5000, "not JSON", '[{"Id": 5}]', "9" * 5000,
+     *(json.dumps([IMAGE | {name: value}]) for name in ("Id", "RepoTags", "Size", "Created", "Config")
+       for value in (5.5, "x", [5], {"Labels": []}, {"Labels": {"a": 1}}, {"a": "\ud800"}))],
+)  # fmt: skip
+def test_whatever_an_engine_tells_is_taken_or_named(cellblock: Cellblock, podman: Podman, answer: str) -> None:
+    podman.write(ids="ab", image=answer)
+    done = cellblock("image", "list", environment=podman.environment)
+    if done.returncode:
+        assert re.fullmatch(rb"cellblock: (what )?podman 4\.9\.0.*\n", done.stderr), done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("answer", ["[]", "5", "{", "[" * 5000, *(json.dumps(INFORMED | {name: value})
+                                    for name in ("host", "version") for value in (5, None, [], {}))])  # fmt: skip
+def test_engine_that_tells_nothing_of_itself_is_named(cellblock: Cellblock, podman: Podman, answer: str) -> None:
+    podman.write(informed=answer)
+    done = cellblock("image", "list", environment=podman.environment)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert re.fullmatch(rb"cellblock: .*podman.*\n", done.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -72,6 +73,14 @@ def test_commands_of_a_pipe_do_not_reach_the_hosts_files(cellblock: Cellblock, t
     assert (done.returncode, done.stdout) == (1, b"made\n")
     assert b"is for the keyboard alone: it reaches your files, and stdin is not a terminal" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["secret.py"]
+
+
+def test_files_are_listed_by_names_that_open_them(cellblock: Cellblock) -> None:
+    names = ["a  b", " c", "d\te", "e\udcff", "x\ny", "z\x1b["]
+    done = cellblock("repl", stdin=f"for one in {names!a}: open(one, 'w').close()\n\n:files\n".encode())
+    listed = done.stdout.decode().splitlines()
+    assert sorted(ast.literal_eval(one) if one[:1] == "'" else one for one in listed) == sorted(names)
+    assert all(one.isprintable() for one in listed)
 
 
 def test_program_that_waits_gets_the_reply_to_each_block() -> None:

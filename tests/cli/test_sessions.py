@@ -194,3 +194,31 @@ def test_store_that_is_not_there_is_not_made(cellblock: Run, tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (2, b"")
     assert f"there is no store at {slip}".encode() in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+_FORGED = """\
+class Odd:
+    def __repr__(self): return 'a\\nb  str  5 B  forged\\x1b[2J'
+Odd.__name__ = Odd.__qualname__ = 'T\\nc  int\\x1b['
+globals()['n\\nforged  int'] = Odd()
+globals()['x\\x1b['] = 1
+print('NAME  TYPE  SIZE  VALUE\\nsecret  str  5  mine')
+"""
+
+
+@pytest.mark.threat("W8")
+def test_nothing_in_a_session_forges_a_mark_or_a_row(cellblock: Run, url: str) -> None:
+    with Session("a", state=Versioned(url)) as session:
+        session.run(f"['HEAD', 'main']\n{_FORGED}")
+        session.run("2")
+    log = cellblock("sessions", "log", "a", "--store", url).stdout.decode().splitlines()
+    titles, (newest, older, *_) = log[0], log[1:]
+    at = titles.index("REFS")
+    assert newest[at:].split() == ["HEAD,", "main", "2"]
+    assert older[at:].split() == ["-", "['HEAD',", "'main']"]
+    shown = cellblock("sessions", "show", "a", "HEAD~1", "--store", url).stdout.decode()
+    assert "\x1b" not in shown
+    table = shown[shown.index("\nNAME") + 1 :].splitlines()
+    assert len(table) == 4
+    assert sorted(row.split("  ")[0] for row in table[1:]) == ["'n\\nforged int'", "'x\\x1b['", "Odd"]
+    assert "  | secret  str  5  mine" in shown.splitlines()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import subprocess
@@ -17,9 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cellblock.cli.terminal import Paint, encodable
+from cellblock.cli.terminal import Paint, encodable, write_data
 from cellblock.errors import CellblockError, IsolationUnavailable
-from cellblock.text import plain
+from cellblock.text import plain, read_json
 from cellblock.threats import BY_ID, THREATS
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def _told(words: list[str], told: dict[str, str], count: int) -> Iterator[dict[s
         try:
             assert process.stdout is not None
             for line in process.stdout:
-                outcome = json.loads(line)
+                outcome: Any = read_json(line)
                 if "failure" in outcome:
                     raise IsolationUnavailable(outcome["failure"], mechanism=outcome["mechanism"])
                 left -= 1
@@ -219,7 +218,7 @@ def report(ids: tuple[str, ...], *, trust_level: str, walls: str, as_json: bool)
     if printer is not None:
         printer.end(found, seconds)
     else:
-        print(json.dumps(_as_dict(found, trust_level, walls, seconds), indent=2))
+        write_data(_as_dict(found, trust_level, walls, seconds), indent=2)
     return ok
 
 

@@ -13,7 +13,7 @@ from cellblock.cli import source
 from cellblock.cli.export import Shelf
 from cellblock.limits import ExecutionLimits
 from cellblock.private import write_private
-from cellblock.text import line, write_json
+from cellblock.text import line, name, write_json
 from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ async def _help(console: Console, _argument: str) -> None:
 
 async def _names(console: Console, _argument: str) -> None:
     names = await console.session.names()
-    rows = [(name, found.type, _size(found.size), found.preview) for name, found in names.items()]
+    rows = [(name(key), found.type, _size(found.size), found.preview) for key, found in names.items()]
     console.say(_listed(rows, "nothing is bound"))
 
 
 async def _files(console: Console, _argument: str) -> None:
-    console.say(_listed([(one,) for one in await console.session.files.list()], "no files"))
+    console.say(_listed([(name(one),) for one in await console.session.files.list()], "no files"))
 
 
 async def _shell(console: Console, argument: str) -> None:
@@ -251,8 +251,8 @@ def _listed(rows: Sequence[tuple[str, ...]], nothing: str) -> str:
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Rows in columns, a line each; words from inside lose what is no text, line breaks first."""
-    found = [tuple(line(word, _MOST_SHOWN) for word in row) for row in rows]
+    """Rows in columns, a line each; words from inside lose what is no text, line breaks first. One word stays whole."""
+    found = [tuple(line(word, _MOST_SHOWN) for word in row) if len(row) > 1 else row for row in rows]
     widths = [min(max(map(len, column)), _WIDEST_NAME) for column in zip(*found, strict=True)]
     lines = ("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)) for row in found)
     return "\n".join(line.rstrip() for line in lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from cellblock.cli.exits import DONE, STOPPED, USAGE
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
-from cellblock.cli.terminal import Paint, encodable
+from cellblock.cli.terminal import Paint, encodable, write_data
 from cellblock.walls import Applied, Unavailable, Wall
 
 GIVEN_UP = (
@@ -74,7 +73,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     elif arguments.walls is None and not report.walls_up:
         instead = anyio.run(examine, machine.landlock_abi, "reduced")
     if arguments.json:
-        print(json.dumps(_as_dict(report, machine, instead, local), indent=2))
+        write_data(_as_dict(report, machine, instead, local), indent=2)
     else:
         for line in _as_text(report, machine, instead, Paint(sys.stdout)):
             print(line)

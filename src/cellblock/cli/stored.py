@@ -22,6 +22,7 @@ from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference
 from cellblock.store import Commit, SessionRow, Store, StoredSession
+from cellblock.text import name as named
 from cellblock.text import write_json
 
 _MOST_LISTED = 1000
@@ -44,8 +45,8 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
     marked = any(row.private for row in rows)
     titles = (("USER",) if user is None else ()) + ("SESSION", "COMMITS", "LAST USED", "OPEN IN")
     lines = [
-        ((row.user,) if user is None else ())
-        + (row.name, str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
+        ((named(row.user),) if user is None else ())
+        + (named(row.name), str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
         + ((row.private or "-",) if marked else ())
         for row in rows
     ]
@@ -62,14 +63,15 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     if arguments.json:
         return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
     table(
-        ("COMMIT", "CELL", "KIND", "WHEN", "WHAT"),
+        ("COMMIT", "CELL", "KIND", "WHEN", *(("REFS",) if marks else ()), "WHAT"),
         [
             (
                 _short(commit.id),
                 str(commit.number) if commit.number else "-",
                 commit.kind,
                 _ago(commit.created),
-                " ".join([*(f"[{mark}]" for mark in marks.get(commit.id, [])), commit.message]),
+                *((", ".join(map(named, marks.get(commit.id, []))) or "-",) if marks else ()),
+                commit.message,
             )
             for commit in commits
         ],
@@ -105,11 +107,12 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     if cell is not None:
         for line in cell.source.splitlines():
             out.line(f"    {line}")
-        if cell.text:
-            out.line(cell.text)
+        for line in cell.text.splitlines():
+            out.line(f"  | {line}")
     if not commit.snapshot:
         out.line("(the state was not saved: it is made again by running the cell)")
-    table(("NAME", "TYPE", "SIZE", "VALUE"), [(n, one.type, str(one.size), one.preview) for n, one in names.items()])
+    rows = [(named(name), one.type, str(one.size), one.preview) for name, one in names.items()]
+    table(("NAME", "TYPE", "SIZE", "VALUE"), rows)
     return DONE
 
 
@@ -224,7 +227,10 @@ def do_verify(store: Store, arguments: argparse.Namespace) -> int:
         say(f"{sound}: {'all sound' if report.ok else f'{len(report.damage)} damaged'}")
         table(
             ("USER", "SESSION", "COMMIT", "WHAT", "PROBLEM"),
-            [(one.user, one.session, _short(one.commit), one.path, one.problem) for one in report.damage],
+            [
+                (named(one.user), named(one.session), _short(one.commit), named(one.path), one.problem)
+                for one in report.damage
+            ],
         )
     return DONE if report.ok else FAILED
 

@@ -20,6 +20,7 @@ from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
 from cellblock.store import SessionRow, Store, open_store
 from cellblock.store.naming import checked_name
+from cellblock.text import valid
 
 Make = Callable[[str, str], AsyncSession]
 """A session of a user and a name, not open yet."""
@@ -234,5 +235,5 @@ def _place(user: str, name: str | None) -> SessionRow | None:
     if name is None:
         return None
     return SessionRow(
-        user=user, name=name, created=0, used=0, branch=None, commit=None, depth=0, pending=0, holder=None
+        user=user, name=valid(name), created=0, used=0, branch=None, commit=None, depth=0, pending=0, holder=None
     )

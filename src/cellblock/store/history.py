@@ -12,6 +12,7 @@ from cellblock.errors import StoreError, UnknownCommit, UnknownSession
 from cellblock.store.address import JSON, digest, linked, records, spelled
 from cellblock.store.database import Database, blob, text
 from cellblock.store.words import Commit, Head
+from cellblock.text import valid
 
 _SPEC = re.compile(r"(?P<name>[^~^]+)(?P<steps>(?:[~^][0-9]{0,9})*)")
 _STEP = re.compile(r"([~^])([0-9]*)")
@@ -107,7 +108,7 @@ class History:
 
         UnknownCommit: nothing, or more than one.
         """
-        match = _SPEC.fullmatch(spec)
+        match = _SPEC.fullmatch(spec := valid(spec))
         if match is None:
             raise UnknownCommit(f"{spec[:80]!r} is not the name of a commit", hint=_HOW)
         commit = self.load(self._named(match["name"]))

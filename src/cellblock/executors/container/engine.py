@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import resource
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from cellblock.documents import reading
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.forks import Lock
+from cellblock.text import BadJson, read_json
 
 ENGINES = ("podman", "docker")
 _INSTALL = "install podman (Debian, Ubuntu: apt-get install podman runc) or docker"
@@ -115,16 +117,20 @@ def answering(program: str) -> Engine:
         raise IsolationUnavailable(f"{program} says {said!r}", mechanism="engine", hint=_INSTALL)
     form = "json" if kind == "podman" else "{{json .}}"
     done = ask([program, "info", "--format", form])
-    told: dict[str, Any] = {}
-    with contextlib.suppress(json.JSONDecodeError):
-        told = json.loads(done.stdout or "{}")
+    told: Any = {}
+    with contextlib.suppress(BadJson):
+        told = read_json(done.stdout or "{}")
+    if not isinstance(told, dict):
+        told = {}
     if done.returncode or not told or told.get("ServerErrors"):
         raise IsolationUnavailable(
             f"{program} does not answer: {reason_in(done.stderr or str(told.get('ServerErrors')))}",
             mechanism="engine",
             hint="start its daemon, and see that this user may talk to it" if kind == "docker" else f"try: {kind} info",
         )
-    return _of_podman(program, told) if kind == "podman" else _of_docker(program, told)
+    broken = partial(IsolationUnavailable, mechanism="engine")
+    with reading(f"what {program} tells of itself is", broken, hint=_INSTALL):
+        return _of_podman(program, told) if kind == "podman" else _of_docker(program, told)
 
 
 def _of_podman(program: str, told: Mapping[str, Any]) -> Engine:

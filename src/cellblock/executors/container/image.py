@@ -6,7 +6,6 @@ that reaches a registry. Where none can be reached, it is made of Debian's packa
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -16,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cellblock.documents import fits, reading
 from cellblock.errors import ImageNotBuilt
 from cellblock.executors.container import debian
 from cellblock.executors.container.engine import Engine, ask, reason_in
 from cellblock.executors.container.packages import fetch
 from cellblock.executors.container.recipe import CONTAINERFILE, FINISH, PIP, STACK, SUITES, Recipe
 from cellblock.executors.container.steps import Failed, Line, Step, run
+from cellblock.text import read_json
 
 LABEL = "cellblock.image"
 """Its value is `plain`, or `data` with the data stack."""
@@ -75,8 +76,8 @@ def images(engine: Engine) -> list[Image]:
     """Those that were made here, newest first."""
     listed = _ask(engine, "images", "--filter", f"label={LABEL}", "--format", "{{.ID}}", "--no-trunc")
     ids = list(dict.fromkeys(listed.split()))
-    inspected = json.loads(_ask(engine, "image", "inspect", *ids)) if ids else []
-    return sorted(map(_image, inspected), key=lambda image: image.created, reverse=True)
+    found = _inspected(engine, _ask(engine, "image", "inspect", *ids)) if ids else []
+    return sorted(map(_image, found), key=lambda image: image.created, reverse=True)
 
 
 def find(engine: Engine, name: str) -> Image | None:
@@ -84,8 +85,8 @@ def find(engine: Engine, name: str) -> Image | None:
     done = ask(engine.words("image", "inspect", name))
     if done.returncode:
         return None
-    told = json.loads(done.stdout)[0]
-    return _image(told) if LABEL in _labels_of(told) else None
+    told = _inspected(engine, done.stdout)
+    return _image(told[0]) if told and LABEL in told[0]["Config"]["Labels"] else None
 
 
 def remove(engine: Engine, name: str) -> None:
@@ -145,13 +146,13 @@ async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
             await run(engine.words("pull", recipe.base), line)
         except Failed as failure:
             raise _not_pulled(engine, recipe, str(failure)) from None
-    told = json.loads(_ask(engine, "image", "inspect", recipe.base))[0]
+    (told,) = _inspected(engine, _ask(engine, "image", "inspect", recipe.base))
     python, machine = recipe.python or _python_of(told), told["Architecture"]
     if recipe.data and not python:
         raise ImageNotBuilt(f"{recipe.base} does not tell its Python's version", hint="add --python X.Y")
     if ours or digest:
         return _Base(recipe.base, digest, python, machine)
-    known = [one.partition("@")[2] for one in told.get("RepoDigests") or ()]
+    known = [one.partition("@")[2] for one in told["RepoDigests"]]
     if not known:
         raise ImageNotBuilt(f"{engine.said} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
     return _Base(f"{_untagged(name)}@{known[0]}", known[0], python, machine)
@@ -159,7 +160,7 @@ async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
 
 def _python_of(told: dict[str, Any]) -> str:
     """As Python's own images tell it."""
-    values = [one.partition("=")[2] for one in told["Config"].get("Env") or () if one.startswith("PYTHON_VERSION=")]
+    values = [one.partition("=")[2] for one in told["Config"]["Env"] if one.startswith("PYTHON_VERSION=")]
     return ".".join(values[0].split(".")[:2]) if values else ""
 
 
@@ -225,11 +226,11 @@ def _ask(engine: Engine, *words: str) -> str:
 
 
 def _image(told: dict[str, Any]) -> Image:
-    labels = _labels_of(told)
+    labels = told["Config"]["Labels"]
     return Image(
         id=told["Id"].removeprefix("sha256:"),
-        names=tuple(told.get("RepoTags") or ()),
-        size=int(told["Size"]),
+        names=tuple(told["RepoTags"]),
+        size=told["Size"],
         created=told["Created"],
         data=labels.get(LABEL) == "data",
         base=labels.get(_BASE_LABEL, ""),
@@ -237,5 +238,27 @@ def _image(told: dict[str, Any]) -> Image:
     )
 
 
-def _labels_of(told: dict[str, Any]) -> dict[str, str]:
-    return (told.get("Config") or {}).get("Labels") or {}
+_NO_CONFIG: dict[str, Any] = {"Labels": {}, "Env": []}
+_NONE: dict[str, Any] = {
+    "RepoTags": [], "RepoDigests": [], "Architecture": "", "Config": {}, "Size": 0, "Created": ""
+}  # fmt: skip
+_SHAPE = {
+    "Id": str, "Size": int, "Created": str, "RepoTags": [str], "RepoDigests": [str], "Architecture": str,
+    "Config": {"Labels": {...: str}, "Env": [str]},
+}  # fmt: skip
+
+
+def _inspected(engine: Engine, text: str) -> list[dict[str, Any]]:
+    """The images that an engine describes, each field of its type; ImageNotBuilt for another answer."""
+    with reading(f"what {engine.said} tells of images is", ImageNotBuilt, hint="try another engine: --engine"):
+        told: Any = read_json(text)
+        found = [{**_NONE, **_given(one)} for one in told]
+        for one in found:
+            one["Config"] = {**_NO_CONFIG, **_given(one["Config"])}
+        if not fits(found, [_SHAPE]):
+            raise ValueError("it is of another form")
+        return found
+
+
+def _given(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in told.items() if value is not None}

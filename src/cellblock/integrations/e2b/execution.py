@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +13,7 @@ from cellblock.errors import UnknownCell
 from cellblock.outputs import Output, OutputType
 from cellblock.session.rich import rich
 from cellblock.session.shown import IMAGES
-from cellblock.text import inert
+from cellblock.text import inert, write_json
 
 _VIEWS = {
     "text/plain": "text",
@@ -53,7 +52,7 @@ class ExecutionError:
 
     def to_json(self) -> str:
         """As JSON text."""
-        return json.dumps(asdict(self))
+        return write_json(asdict(self))
 
 
 @dataclass(repr=False)
@@ -115,7 +114,7 @@ class Logs:
 
     def to_json(self) -> str:
         """As JSON text."""
-        return json.dumps(asdict(self))
+        return write_json(asdict(self))
 
 
 @dataclass
@@ -136,7 +135,7 @@ class Execution:
         """As JSON text."""
         results = [{**{name: one[name] for name in one.formats()}, "text": one.text} for one in self.results]
         error = None if self.error is None else self.error.to_json()
-        return json.dumps({"results": results, "logs": self.logs.to_json(), "error": error})
+        return write_json({"results": results, "logs": self.logs.to_json(), "error": error})
 
 
 def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -12,6 +13,7 @@ from cellblock.cell import Cell
 from cellblock.errors import FileRefused
 from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException
 from cellblock.session.blocking import Session
+from cellblock.text import represent
 
 Data = str | bytes | IO[str] | IO[bytes]
 
@@ -125,7 +127,7 @@ class Filesystem:
 def inside(session: Session, source: str, **names: object) -> object:
     """Run a piece of code in a scope of its own, with `os` and these names; what it leaves as `found`."""
     body = "\n".join(f"    {line}" for line in source.strip().splitlines())
-    given = "".join(f"    {name} = {value!r}\n" for name, value in names.items())
+    given = "".join(f"    {name} = {represent(value, max_chars=sys.maxsize)}\n" for name, value in names.items())
     program = f"def _cellblock_inside():\n    import os\n{given}{body}\n    return found\n"
     cell = session.run(f"{program}globals().pop('_cellblock_inside')()")
     _require(cell)

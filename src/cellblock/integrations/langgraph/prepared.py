@@ -94,7 +94,7 @@ def stored(message: AIMessage) -> AIMessage:
 
     An answer to a call needs its id, which models leave out or give twice.
     """
-    fields: dict[str, Any] = {name: storable(getattr(message, name)) for name in type(message).model_fields}
+    fields = {name: storable(getattr(message, name)) for name in type(message).model_fields}
     if fields["usage_metadata"] != message.usage_metadata:
         fields["usage_metadata"] = None
     known: set[str] = set()

@@ -37,8 +37,6 @@ _MOST_CLIENTS = 500
 """Clients of one user that the SDK remembers, for half an hour each after their last request."""
 _MOST_PARTS = 5_000
 """Texts, and places where another part of a request begins. The SDK takes 2 microseconds of the loop for each."""
-_SMALL = 2**15
-"""Bytes of a request that is looked at on the loop."""
 
 
 class TokenWall:
@@ -168,7 +166,7 @@ async def serve_http(
         message = await receive()
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")
-        elif (body := await _examined(message.get("body", b""))) is None:
+        elif (body := await to_thread.run_sync(_examined, message.get("body", b""))) is None:
             await _refuse(send, 413, f"the request has {_MOST_PARTS} parts or more")
         else:
             first = [{**message, "body": body}]
@@ -191,15 +189,11 @@ async def serve_http(
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
-async def _examined(body: bytes) -> bytes | None:
-    """A request's body, mended; None where it has too many parts. A large one is looked at in a thread."""
-    if len(body) > _SMALL:
-        return await to_thread.run_sync(_mended, body)
-    return _mended(body)
+def _examined(body: bytes) -> bytes | None:
+    """A request's body, mended; None where it has too many parts.
 
-
-def _mended(body: bytes) -> bytes | None:
-    """In calls of C whose time is linear: a pattern would hold every thread until it has gone through all."""
+    All calls are of C, and take linear time: a pattern would hold every thread until it has gone through a whole body.
+    """
     plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
     texts = plain.count(b'"') // 2
     if texts < _MOST_PARTS:

@@ -312,7 +312,7 @@ class Tools:
         rows = await self._server.sessions.list(self._server.user, after=after, limit=_MOST_SESSIONS + 1)
         briefs = [session_brief(row) for row in rows[:_MOST_SESSIONS]]
         found = SessionList(sessions=briefs, more=len(rows) > len(briefs))
-        lines = [f"{one.session} ({one.commits} commits)" for one in briefs] + ["and more"] * found.more
+        lines = [f"{name(one.session)} ({one.commits} commits)" for one in briefs] + ["and more"] * found.more
         return answer(found, "\n".join(lines) or "no sessions: run_python with a session's name makes one")
 
     @asynccontextmanager
