@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from cellblock.hosting import to_thread
-
 from cellblock.executors.process.turn import Fetch
+from cellblock.hosting import to_thread
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout
 

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anyio import to_thread
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -24,6 +23,7 @@ from mcp.server.transport_security import (
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellblock.errors import CellblockError
+from cellblock.hosting import to_thread
 from cellblock.integrations.mcp.stdio import mended
 
 if TYPE_CHECKING:
