@@ -324,6 +324,7 @@ def test_a_cell_that_ran_when_the_program_died_is_told_and_not_run_again(opened:
     assert (interrupted.number, interrupted.state) == (2, CellState.ERROR)
     assert interrupted.error is not None
     assert interrupted.error.type == "Interrupted"
+    assert interrupted.text.startswith("Interrupted: the program that ran the session ended while this cell ran")
     assert session.run("x, open('ran').read()").value == (1, "once")
     assert session.notebook[1] == interrupted
     session = _again(session, opened)

@@ -12,6 +12,7 @@ from cellblock.errors import StoreError
 from cellblock.session.calls import Answer
 from cellblock.session.commits import get_cell, get_snapshot
 from cellblock.session.hoststeps import HostStep
+from cellblock.session.record import failed_cell
 from cellblock.session.tools import Asked
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Commit, Entry, StoredSession, linked
@@ -19,6 +20,7 @@ from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import ToolReply
 
 _MOST_ANSWER_BYTES = 4 * 2**20
+_MOST_TOLD_BYTES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,15 +245,10 @@ def unrepeated(replay: Replay, why: str) -> Cell:
 
 
 def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
-    return Cell(
-        id=replay.id,
-        number=replay.number,
-        kind=replay.kind,
-        source=replay.source,
-        state=CellState.ERROR,
-        error=CellError(type=kind, message=message, hint=hint, kind="crashed"),
-        rolled_back=True,
+    cell = Cell(
+        id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
     )
+    return failed_cell(cell, CellError(type=kind, message=message, hint=hint, kind="crashed"), _MOST_TOLD_BYTES)
 
 
 def _logged(plain: Any) -> Logged:

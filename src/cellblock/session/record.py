@@ -333,8 +333,8 @@ def also_lost(cell: Cell, one: Lost, max_output_bytes: int) -> Cell:
     return replace(cell, lost=lost, text=model_text([*cell.outputs], cell.error, lost, max_output_bytes, 0))
 
 
-def refused_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
-    """A cell that had ended, with an error in the end, and rolled back."""
+def failed_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
+    """A cell with an error in the end, and rolled back."""
     outputs = [*cell.outputs, _error_output(error)]
     text = model_text(outputs, error, cell.lost, max_output_bytes, 0)
     return replace(

@@ -27,7 +27,7 @@ from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook
-from cellblock.session.record import also_lost, at_risk, losses, refused_cell, unsaved_error
+from cellblock.session.record import also_lost, at_risk, failed_cell, losses, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolReply
@@ -412,7 +412,7 @@ class Turns:
         if error is None:
             return cell
         kernel = await self._go_back(lasting, kernel)
-        cell = refused_cell(cell, error, self.limits.max_output_bytes)
+        cell = failed_cell(cell, error, self.limits.max_output_bytes)
         self._count = cell.number
         self.notebook.record(cell, parts)
         step = self._new_step()
