@@ -180,28 +180,3 @@ def test_session_that_a_run_would_wait_for_is_a_type_error() -> None:
             agent.run("task", session="one")
     with Session() as session, pytest.raises(TypeError, match=r"commit: open it with tools=agent\.tools"):
         agent.run("task", session=session)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_agents_under_trio(level: str) -> None:
-    pytest.importorskip("trio")
-
-    async def double(x: int) -> int:
-        """Twice."""
-        await anyio.sleep(0)
-        return 2 * x
-
-    async def main() -> list[object]:
-        found: list[object] = []
-        agent = agent_of("x = await double(2)", "final_answer(x)", tools=[double], trust_level=level)
-        found.append((await agent.arun("one")).value)
-        told = [one async for one in agent_of("print(1)", "final_answer(5)", trust_level=level).astream("two")]
-        found.append(told[-1].value)  # type: ignore[union-attr]
-        async with agent_of("x = 6\nfinal_answer(x)", "final_answer(x)", state=Live(), trust_level=level) as agent:
-            await agent.arun("three")
-            found.append((await agent.arun("four")).value)
-        if level == "isolated":
-            found.append((await agent_of(*["final_answer(7)"] * 2).arun("five", attempts=2)).value)
-        return found
-
-    assert anyio.run(main, backend="trio") == [4, 5, 6, 7][: 4 if level == "isolated" else 3]

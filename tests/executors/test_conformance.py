@@ -1,4 +1,4 @@
-"""Every launcher keeps the contract, on every event loop that the async core is written for."""
+"""Every launcher keeps the contract."""
 
 from __future__ import annotations
 
@@ -18,15 +18,7 @@ from cellblock.testing.executors import merged, told
 from cellblock.wire.messages import Shell
 
 
-class _OnEachLoop(ExecutorConformance):
-    @pytest.fixture(params=["asyncio", "trio"])
-    def anyio_backend(self, request: pytest.FixtureRequest) -> str:
-        if request.param == "trio":
-            pytest.importorskip("trio")
-        return str(request.param)
-
-
-class TestProcessLauncher(_OnEachLoop):
+class TestProcessLauncher(ExecutorConformance):
     @pytest.fixture
     def launcher(self) -> Launcher:
         return ProcessLauncher()
@@ -39,7 +31,7 @@ class _Laid(ProcessLauncher):
         return await super().open(replace(spec, policy=spec.policy or Policy()))
 
 
-class TestProcessLauncherUnderAPolicy(_OnEachLoop):
+class TestProcessLauncherUnderAPolicy(ExecutorConformance):
     """Cells behind the guard reach nothing of the system; the shell and files are the host's to use."""
 
     reaches_system = False
@@ -70,7 +62,7 @@ class _WithPython(ReducedLauncher):
         return await super().open(replace(spec, python=spec.python or self._python))
 
 
-class TestReducedLauncher(_OnEachLoop):
+class TestReducedLauncher(ExecutorConformance):
     gives_mounts = False
     goes_back = False
     saves = False
@@ -85,7 +77,7 @@ class _LaidReduced(_WithPython):
         return await super().open(replace(spec, policy=spec.policy or Policy()))
 
 
-class TestReducedLauncherUnderAPolicy(_OnEachLoop):
+class TestReducedLauncherUnderAPolicy(ExecutorConformance):
     gives_mounts = False
     goes_back = False
     saves = False
@@ -96,7 +88,7 @@ class TestReducedLauncherUnderAPolicy(_OnEachLoop):
         return _LaidReduced(readable_python)
 
 
-class TestLocalLauncher(_OnEachLoop):
+class TestLocalLauncher(ExecutorConformance):
     gives_mounts = False
     goes_back = False
     saves = False

@@ -78,9 +78,7 @@ async def test_cancelled_step_is_closed(pipe: tuple[int, int]) -> None:
     assert told == ["closed"]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_what_is_for_soon_is_done_once_the_caller_waits(anyio_backend: str) -> None:
-    pytest.importorskip(anyio_backend)
+async def test_what_is_for_soon_is_done_once_the_caller_waits() -> None:
     done: list[int] = []
     soon(lambda: done.append(1))
     assert done == []

@@ -19,7 +19,7 @@ from model_server import Answer, Drop, Failure, ModelServer, Silence, Stream
 from shown import shown_by
 
 from cellblock.errors import ModelError
-from cellblock.models import Reply, Retry, Tokens, ToolRequest, connect, record
+from cellblock.models import Reply, Tokens, ToolRequest, connect, record
 
 pytest.importorskip("openai")
 pytestmark = pytest.mark.anyio
@@ -535,13 +535,3 @@ def test_one_model_may_be_used_from_several_event_loops(endpoint):
             thread.join()
         anyio.run(ask)
     assert said == ["hello"] * 3
-
-
-# the package leaves its generators to the collector, which trio tells of
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("anyio_backend", ["trio"])
-async def test_it_works_on_trio(endpoint, retries):
-    with ModelServer([Failure(500), Answer("hello")]) as server:
-        async with endpoint(server) as model:
-            assert (await model.reply(ASKED, [])).text == "hello"
-    assert [type(retry) for retry in retries] == [Retry]

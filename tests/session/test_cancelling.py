@@ -35,7 +35,6 @@ class Work:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_unbroken_work_outlives_the_scope_of_its_caller() -> None:
     work = Work()
     async with anyio.create_task_group() as tasks:

@@ -336,9 +336,7 @@ async def test_async_session_runs_cells() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["trio"])
-async def test_async_session_runs_on_trio(anyio_backend: str) -> None:
-    pytest.importorskip("trio")
+async def test_async_session_has_the_face_of_a_session() -> None:
     async with AsyncSession() as session:
         assert (await session.run("6 * 7")).value == 42
         await session.set("x", [1])

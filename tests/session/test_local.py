@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import anyio
@@ -35,7 +34,6 @@ from cellblock import (
     UnpicklableError,
 )
 
-LOOPS = ["asyncio", pytest.param("trio", marks=pytest.mark.skipif(find_spec("trio") is None, reason="no trio here"))]
 LOOP = "print('begun')\nwhile True: pass"
 
 
@@ -400,8 +398,7 @@ def test_ctrl_c_interrupts_the_cell_and_raises_in_the_host() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", LOOPS)
-async def test_cancelled_run_ends_its_cell_and_the_session_goes_on(anyio_backend: str) -> None:
+async def test_cancelled_run_ends_its_cell_and_the_session_goes_on() -> None:
     async with AsyncSession(trust_level="local") as session:
         await session.run("x = 1")
         with anyio.move_on_after(0.3) as scope:
@@ -411,8 +408,7 @@ async def test_cancelled_run_ends_its_cell_and_the_session_goes_on(anyio_backend
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", LOOPS)
-async def test_event_loop_goes_on_while_a_cell_runs(anyio_backend: str) -> None:
+async def test_event_loop_goes_on_while_a_cell_runs() -> None:
     async with AsyncSession(trust_level="local", limits=ExecutionLimits(timeout_seconds=1)) as session:
         ticks = 0
 

@@ -176,9 +176,7 @@ def test_arguments_are_those_of_a_session() -> None:
     assert (ours["trust_level"].default, ours["walls"].default) == ("isolated", "full")  # what None is for sessions
 
 
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_async_sessions_of_any_loop_take_ready_ones(launcher: Process, no_spares: None, backend: str) -> None:
-    pytest.importorskip(backend)
+def test_async_sessions_take_ready_ones(launcher: Process, no_spares: None) -> None:
     keep_ready(1, preload=PRELOAD)
     made = spares(launcher)
 
@@ -188,7 +186,7 @@ def test_async_sessions_of_any_loop_take_ready_ones(launcher: Process, no_spares
             await session.run("import os\nos._exit(1)")
             return (await session.run("6 * 7")).value
 
-    assert anyio.run(use, backend=backend) == 42
+    assert anyio.run(use) == 42
 
 
 def test_threads_that_open_at_once_get_a_session_each(launcher: Process) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import copy_context
 
 import anyio
 
@@ -12,7 +11,7 @@ from cellblock.patience import Deadline, left
 
 
 class Background:
-    """Starts tasks on the event loop that runs, asyncio's or trio's, and ends them all."""
+    """Starts tasks on the event loop that runs, and ends them all."""
 
     def __init__(self, *deadlines: Deadline) -> None:
         """By the `deadlines` its tasks wait for no lock of a store's any more."""
@@ -35,16 +34,9 @@ class Background:
             finally:
                 self._scopes.discard(scope)
 
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            import trio
-
-            trio.lowlevel.spawn_system_task(run, context=copy_context())
-        else:
-            task = loop.create_task(run())
-            self._tasks.add(task)  # the loop itself holds none
-            task.add_done_callback(self._tasks.discard)
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)  # the loop itself holds none
+        task.add_done_callback(self._tasks.discard)
 
     def cancel(self) -> None:
         """End every task that was started."""

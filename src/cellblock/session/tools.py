@@ -233,7 +233,7 @@ def ends_this_task(error: BaseException) -> bool:
     try:
         is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())
         task = asyncio.current_task()
-    except RuntimeError:  # trio's loop, where nobody else raises Cancelled; or none, and the task is closed
+    except RuntimeError:  # no loop runs here: the task is closed
         return not isinstance(error, KeyboardInterrupt | SystemExit)
     return is_cancelled and task is not None and task.cancelling() > 0
 

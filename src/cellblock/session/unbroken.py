@@ -19,12 +19,9 @@ async def unbroken(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What a coroutine function gives. Whoever is cancelled meanwhile is so once it has ended, and not told of it.
 
     A scope of anyio's shields from other scopes alone, and not from `asyncio.timeout`, `asyncio.wait_for` and
-    `task.cancel`: on asyncio the work has a task of its own, which these do not know. From the first of them on it
+    `task.cancel`: the work has a task of its own, which these do not know. From the first of them on it
     waits for no lock of a store's any more.
     """
-    if not _on_asyncio():
-        with anyio.CancelScope(shield=True):
-            return await function()
     caller, context = threading.Event(), copy_context()
     context.run(left.set, (*left.get(), caller))
     work = asyncio.create_task(function(), context=context)
@@ -43,10 +40,3 @@ async def unbroken(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
     if cancelled is not None:
         raise cancelled from (None if work.cancelled() else work.exception())
     return work.result()
-
-
-def _on_asyncio() -> bool:
-    try:
-        return asyncio.current_task() is not None
-    except RuntimeError:  # no loop of asyncio's runs here
-        return False

@@ -43,18 +43,11 @@ async def awaited(waits: Waits[T]) -> T:
 
 
 def soon(call: Callable[[], object]) -> None:
-    """Have something called that nobody waits for: when whoever runs on the event loop waits for something.
+    """Have something called that nobody waits for, two milliseconds from now.
 
-    On asyncio two milliseconds from now: another thread, which has just been given an answer, goes first.
+    Another thread, which has just been given an answer, goes first.
     """
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        import trio
-
-        trio.lowlevel.current_trio_token().run_sync_soon(call)
-    else:
-        loop.call_later(_LATER_SECONDS, call)
+    asyncio.get_running_loop().call_later(_LATER_SECONDS, call)
 
 
 def _outcome(call: Callable[[], object]) -> tuple[object, Exception | None]:
