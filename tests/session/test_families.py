@@ -1,4 +1,4 @@
-"""What makes sessions: replaced in time, ended when nobody needs it, told about while it takes long."""
+"""Families of sessions: ended when nobody needs them, told about while they take long to start."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from family_tree import Process, inits_of, launchers, soon, zygotes_of
 
-from cellblock import PreloadFailed, Session, keep_ready
-from cellblock.executors.process import families, launching, zygote
+from cellblock import Session, keep_ready
+from cellblock.executors.process import families, launching
 from cellblock.executors.process.families import family_of
 from cellblock.executors.process.family import Profile
 
@@ -30,56 +30,6 @@ def new_launchers() -> Iterator[Callable[[], list[Process]]]:
     for one in new():
         os.kill(one.pid, signal.SIGKILL)
     assert soon(new, []) == []
-
-
-def test_zygote_is_replaced_once_many_sessions_have_shared_it(
-    open_session: Callable[..., Session],
-    new_launchers: Callable[[], list[Process]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(zygote, "ROTATE_ATTACHED", 2)
-    first = open_session(preload=["sched"])
-    first.run("x = 1\nopen('kept', 'w').write('1')")
-    (launcher,) = new_launchers()
-    (old,) = zygotes_of(launcher)
-    open_session(preload=["sched"])
-    assert soon(lambda: old.pid in [one.pid for one in zygotes_of(launcher)], False) is False
-    assert first.run("x").value == 1
-    assert first.run("import os\nos._exit(3)").error.message == "the session's process left with status 3"  # type: ignore[union-attr]
-    assert first.run("open('kept').read()").value == "1"
-    assert open_session(preload=["sched"]).run("import sys\n'sched' in sys.modules").value is True
-    assert new_launchers() == [launcher]
-
-
-def test_zygote_that_was_used_is_replaced_after_a_time(
-    open_session: Callable[..., Session],
-    new_launchers: Callable[[], list[Process]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    open_session(preload=["sched"])
-    (launcher,) = new_launchers()
-    (old,) = zygotes_of(launcher)
-    monkeypatch.setattr(zygote, "ROTATE_SECONDS", 0.0)
-    open_session(preload=["sched"])
-    assert soon(lambda: old.pid in [one.pid for one in zygotes_of(launcher)], False) is False
-    assert soon(lambda: len(zygotes_of(launcher)), 1) == 1
-
-
-def test_zygote_that_cannot_be_replaced_goes_on(
-    open_session: Callable[..., Session],
-    new_launchers: Callable[[], list[Process]],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    open_session(preload=["sched"])
-    (launcher,) = new_launchers()
-    (old,) = zygotes_of(launcher)
-    monkeypatch.setattr(zygote, "ROTATE_SECONDS", 0.0)
-    monkeypatch.setattr(zygote.Zygote, "await_ready", lambda *_: (_ for _ in ()).throw(PreloadFailed("gone")))
-    open_session(preload=["sched"])
-    assert soon(lambda: "cannot be replaced, and goes on: gone" in caplog.text, True) is True
-    assert open_session(preload=["sched"]).run("1").value == 1
-    assert old.pid in [one.pid for one in zygotes_of(launcher)]
 
 
 HELD = """

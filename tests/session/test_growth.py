@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -168,14 +167,3 @@ def test_two_hundred_deaths_hold_what_none_does(before: tuple[int, int]) -> None
         session.run("1")
         assert soon(alive)
     assert soon(before)
-
-
-def test_zygotes_one_after_the_other_leave_nothing(
-    before: tuple[int, int], monkeypatch: pytest.MonkeyPatch, open_session: Callable[..., Session]
-) -> None:
-    lasting = open_session()
-    monkeypatch.setattr("cellblock.executors.process.zygote.ROTATE_ATTACHED", 5)
-    open_and_close(100)
-    lasting.close()
-    channel_of_the_zygote_that_ended_last = 1  # goes with the end of the next session
-    assert soon((before[0] + channel_of_the_zygote_that_ended_last, before[1]))

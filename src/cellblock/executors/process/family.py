@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.deaths import DEATH_SECONDS, Deaths
 from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
 from cellblock.executors.process.enclosure import Enclosure, expect_one
@@ -27,7 +27,6 @@ from cellblock.executors.room import short_of
 from cellblock.hosting import clock
 from cellblock.hosting.conditions import WALLS, require
 from cellblock.hosting.forks import watch_forks
-from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
@@ -71,7 +70,6 @@ class Family:
         self._demand = Demand()
         self._zygote: Zygote | None = None
         self._saved = False
-        self._retired: list[Zygote] = []
         self._shells: set[int] = set()
         self.used = clock.now()
         """When a session of it was last made or ended."""
@@ -101,7 +99,8 @@ class Family:
         try:
             if expected is not None:
                 self.expect(expected)
-            self.renew(progress)
+            with self._renewing:
+                self._renew(progress)
         except BaseException:
             self.close()
             raise
@@ -132,15 +131,8 @@ class Family:
                 _log.warning("the zygote of %s has ended; starting another", self.profile.python)
                 self._renew(progress)
 
-    def renew(self, progress: Progress | None = None) -> None:
-        """Put a new zygote in the place of the one there is, once it is ready. Blocks until then.
-
-        The new one is another program's start, so its address space is laid out anew.
-        """
-        with self._renewing:
-            self._renew(progress)
-
     def _renew(self, progress: Progress | None) -> None:
+        """Make a zygote, and wait until it is ready."""
         channel, end = (self._first, None) if self._first is not None else control.pair()
         self._first = None
         zygote = Zygote(channel, self.profile.python, self.profile.preload, self._more())
@@ -156,10 +148,7 @@ class Family:
             zygote.close()
             raise
         with self._lock:
-            old, self._zygote = self._zygote, zygote
-            if old is not None:
-                old.retire()
-                self._retired.append(old)
+            self._zygote = zygote
 
     def _more(self) -> dict[str, object]:
         return {"guard": self.profile.guarded, "saved": self._saved}
@@ -221,7 +210,6 @@ class Family:
     def took(self, token: int) -> None:
         """A spare was taken; the end of its worker will be asked for under this token."""
         self._deaths.expect(token)
-        self._used_zygote()
 
     def keep(self, kind: Kind, count: int, *, wait: bool) -> None:
         """Keep so many spares, and wait until they are there. Raises what keeps one from being made."""
@@ -269,31 +257,7 @@ class Family:
                 _send(self._zygote.channel, message, [init, *numbers])
             except OSError as error:
                 raise FamilyGone from error
-            token = self._tokens
-        self._used_zygote()
-        return token
-
-    def _used_zygote(self) -> None:
-        """One more worker is a copy of the zygote. Once that is stale another takes its place, in the background."""
-        zygote = self._zygote
-        if zygote is None:
-            return
-        zygote.attached += 1
-        if zygote.stale and not self._renewing.locked():
-            begun(self._rotate, name="cellblock-rotation")
-
-    def _rotate(self) -> None:
-        """In a thread: a new zygote in the place of one whose layout of memory many sessions have shared."""
-        with self._renewing:
-            zygote = self._zygote
-            if zygote is None or not zygote.stale:
-                return
-            try:
-                self._renew(None)
-            except (CellblockError, FamilyGone, OSError) as error:
-                zygote.freshen()
-                if self.alive:
-                    _log.warning("the zygote of %s cannot be replaced, and goes on: %s", self.profile.python, error)
+            return self._tokens
 
     def how_it_ended(self, token: int) -> int | None:
         """The wait status of a worker that is dead; None if nobody tells it soon, as `Deaths.take`. Blocks."""
@@ -302,7 +266,7 @@ class Family:
             self._read_notices()
             with self._lock:
                 status = self._deaths.take(token)
-                channels = [one.channel for one in self._zygotes()]
+                channels = [self._zygote.channel] if self._zygote is not None and self._zygote.alive else []
                 if self._nursery.fileno() >= 0:
                     channels.append(self._nursery)
             left = deadline - clock.now()
@@ -329,24 +293,15 @@ class Family:
         """Whether no session of it is open."""
         return not self._shells
 
-    def _zygotes(self) -> list[Zygote]:
-        """Those that may still tell something."""
-        present = [] if self._zygote is None else [self._zygote]
-        return [one for one in (*self._retired, *present) if one.alive]
-
     def _read_notices(self) -> list[dict[str, object]]:
-        """Take what nursery and zygotes tell; what the nursery told.
+        """Take what nursery and zygote tell; what the nursery told.
 
         Its notices are read first and used last: they are of workers whose zygote told which they are before it ended.
         """
         with self._lock:
             from_nursery = self._from_nursery()
-            for zygote in self._zygotes():
-                for notice in zygote.notices():
-                    self._deaths.note(notice)
-            for notice in from_nursery:
+            for notice in (*(self._zygote.notices() if self._zygote is not None else ()), *from_nursery):
                 self._deaths.note(notice)
-            self._retired = [one for one in self._retired if one.alive]
             return from_nursery
 
     def _from_nursery(self) -> list[dict[str, object]]:
@@ -370,8 +325,8 @@ class Family:
             self._nursery.close()
             if self._first is not None:
                 self._first.close()
-            for zygote in self._zygotes():
-                zygote.close()
+            if self._zygote is not None:
+                self._zygote.close()
         self._started.await_end()
 
     def await_end(self) -> None:

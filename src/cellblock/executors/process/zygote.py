@@ -17,8 +17,6 @@ from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 START_SECONDS = 120.0
-ROTATE_ATTACHED = 1000
-ROTATE_SECONDS = 3600.0
 NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 
 Progress = Callable[[str], None]
@@ -39,9 +37,6 @@ class Zygote:
         self.channel = channel
         watch_forks(channel)
         self._python = python
-        self._began = clock.now()
-        self.attached = 0
-        """How many workers were asked of it."""
         self.importing = ""
         """The package it was importing when it last said something."""
         with contextlib.suppress(ConnectionError):  # it has ended already, which is told to who waits for it
@@ -51,16 +46,6 @@ class Zygote:
     def alive(self) -> bool:
         """As of what was read last."""
         return self.channel.fileno() >= 0
-
-    @property
-    def stale(self) -> bool:
-        """Whether its layout of memory, which all its workers share, has been used for long enough."""
-        used_seconds = clock.now() - self._began
-        return self.attached >= ROTATE_ATTACHED or (self.attached > 0 and used_seconds >= ROTATE_SECONDS)
-
-    def freshen(self) -> None:
-        """Another could not be made: it is stale again only after as long as before."""
-        self._began, self.attached = clock.now(), 0
 
     def await_ready(self, progress: Progress | None) -> None:
         """Wait until its packages are imported. Raises what kept it from that; EOFError when it just ended."""
@@ -102,11 +87,6 @@ class Zygote:
                 break
             told.append(notice)
         return told
-
-    def retire(self) -> None:
-        """It is to end; what it has told can still be read."""
-        if self.alive:
-            self.channel.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
         """It is to end, and nothing more is read."""

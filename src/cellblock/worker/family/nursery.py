@@ -191,8 +191,8 @@ def _make_nested(
 def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str, ...], boot: str) -> None:
     """In a child: a root like a session's, then a zygote in it, as another program if that has a file to `boot`.
 
-    The first zygote is this copy of us, which saves an interpreter's start and a third of the imports. Each later one
-    is executed, so that its memory is laid out anew.
+    The first zygote is this copy of us, which saves an interpreter's start and a third of the imports. A later one,
+    in the place of one that ended, is executed, so that it has nothing of what we have met since.
     """
     try:
         # opened here: where the host masks its /proc, the root entered next has none

@@ -53,11 +53,8 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     while True:
         for descriptor, _ in asking.poll():
             message, descriptors = control.receive(channels[descriptor])
-            if message is None and descriptor == channel.fileno():
+            if message is None:
                 os._exit(0)
-            if message is None:  # the nursery has another zygote make its spares
-                asking.unregister(descriptor)
-                continue
             if "saved" in message:
                 _settle(saved=True)
                 continue
