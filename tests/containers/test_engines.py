@@ -51,7 +51,7 @@ class _Of(ContainerLauncher):
     """Opens kernels in containers of one kind."""
 
     def __init__(self, container: Container) -> None:
-        super().__init__(Pool(ahead=False))
+        super().__init__(Pool())
         self._container = container
 
     async def open(self, spec: KernelSpec) -> ProcessKernel:

@@ -44,7 +44,7 @@ class _OfImage(ContainerLauncher):
     """Opens kernels in containers of the tests' image."""
 
     def __init__(self, container: Container) -> None:
-        super().__init__(Pool(ahead=False))
+        super().__init__(Pool())
         self._container = container
 
     async def open(self, spec: KernelSpec) -> ProcessKernel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -45,12 +44,6 @@ def opened(url: str) -> Iterator[Callable[..., Session]]:
     yield open_one
     for session in sessions:
         session.close()
-
-
-@pytest.fixture
-def no_spares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No session is made ready because others were opened: for tests that count processes."""
-    monkeypatch.setattr("cellblock.executors.process.demand.IN_A_ROW", sys.maxsize)
 
 
 @pytest.fixture

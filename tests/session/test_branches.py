@@ -248,7 +248,6 @@ async def test_of_an_async_session() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_spares")
 def test_a_hundred_leave_nothing(alike: Callable[[], tuple[int, int]]) -> None:
     with Session(limits=LIMITS) as session:
         for branch in [session.branch() for _ in range(10)]:  # some control groups are kept for the next ones

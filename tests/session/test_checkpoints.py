@@ -114,7 +114,6 @@ def test_the_working_directory_comes_back(session: Session) -> None:
     assert session.run("os.path.realpath(os.getcwd())").value == "/session/workspace/d"
 
 
-@pytest.mark.usefixtures("no_spares")
 def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
     async def counts() -> tuple[int, object]:
         async with AsyncSession(limits=ExecutionLimits(max_checkpoints=2, timeout_seconds=20)) as session:
@@ -130,7 +129,6 @@ def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
     assert then == before
 
 
-@pytest.mark.usefixtures("no_spares")
 def test_file_whose_number_is_free_is_opened_again_under_it(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("text")
     number = os.open(tmp_path / "f", os.O_RDONLY)

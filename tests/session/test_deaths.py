@@ -285,7 +285,7 @@ DIED = "its first process is gone, and its files with it (open a new session)"
 
 
 @pytest.fixture
-def launcher(open_session: Callable[..., Session], no_spares: None) -> Iterator[Process]:
+def launcher(open_session: Callable[..., Session]) -> Iterator[Process]:
     """The launcher of a family that no other test uses."""
     others = {one.pid for one in launchers()}
     open_session(preload=["wave"]).close()
@@ -445,4 +445,3 @@ def test_live_session_without_checkpoints_goes_on_empty_over_its_files(open_sess
     cell = session.run("open('f').read()")
     assert cell.value == "kept"
     assert [one.name for one in cell.lost] == ["rows"]
-

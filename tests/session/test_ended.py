@@ -24,7 +24,7 @@ def ask(number: int) -> int:
 
 
 @pytest.fixture
-def last(tmp_path: Path, no_spares: None) -> Iterator[Session]:
+def last(tmp_path: Path) -> Iterator[Session]:
     """A session that lasts, in a family that no other test uses."""
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     others = {one.pid for one in launchers()}

@@ -78,7 +78,7 @@ def _held(session: Session, insides: Insides) -> Held:
 
 
 @pytest.fixture
-def insides(no_spares: None) -> Iterator[tuple[Session, Insides]]:
+def insides() -> Iterator[tuple[Session, Insides]]:
     if os.getuid() != 0:
         pytest.skip("what frozen copies hold is hidden from an ordinary user")
     with Session(limits=LIMITS) as session:

@@ -15,8 +15,6 @@ from cellblock.executors.process import families, launching
 from cellblock.executors.process.families import family_of
 from cellblock.executors.process.family import Profile
 
-pytestmark = pytest.mark.usefixtures("no_spares")
-
 
 @pytest.fixture
 def new_launchers() -> Iterator[Callable[[], list[Process]]]:

@@ -12,7 +12,7 @@ from family_tree import launchers, nursery_of, zygotes_of
 from cellblock import Session, keep_ready
 from cellblock.executors.process.cgroups import _KEPT
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_spares")]
+pytestmark = pytest.mark.slow
 
 SLACK_BYTES = 3 * 2**20
 """Of one process, whose allocator keeps what was used at once."""

@@ -170,7 +170,6 @@ def held() -> dict[str, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_spares")
 def test_ten_fork_bombs_leave_no_process_no_group_and_no_descriptor() -> None:
     def bomb() -> None:
         with Session(limits=LIMITS) as session:

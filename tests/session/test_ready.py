@@ -42,7 +42,7 @@ def spares(launcher: Process) -> list[int]:
     return [one.pid for one in inits_of(launcher)]
 
 
-def test_sessions_that_are_kept_ready_are_the_ones_that_open(launcher: Process, no_spares: None) -> None:
+def test_sessions_that_are_kept_ready_are_the_ones_that_open(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     (made,) = spares(launcher)
     with Session(preload=PRELOAD) as session:
@@ -52,7 +52,7 @@ def test_sessions_that_are_kept_ready_are_the_ones_that_open(launcher: Process, 
     assert soon(lambda: spares(launcher), []) == []
 
 
-def test_number_that_is_kept_is_made_again(launcher: Process, no_spares: None) -> None:
+def test_number_that_is_kept_is_made_again(launcher: Process) -> None:
     keep_ready(2, preload=PRELOAD)
     with Session(preload=PRELOAD), Session(preload=PRELOAD):
         assert soon(lambda: len(spares(launcher)), 4) == 4
@@ -61,23 +61,13 @@ def test_number_that_is_kept_is_made_again(launcher: Process, no_spares: None) -
     assert soon(lambda: spares(launcher), []) == []
 
 
-def test_host_holds_no_descriptor_of_what_is_ready(launcher: Process, no_spares: None) -> None:
+def test_host_holds_no_descriptor_of_what_is_ready(launcher: Process) -> None:
     before = len(os.listdir("/proc/self/fd"))
     keep_ready(2, preload=PRELOAD)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_third_opening_has_one_made_ready_and_it_goes_when_no_other_follows(launcher: Process) -> None:
-    for _ in range(2):
-        Session(preload=PRELOAD).close()  # with the fixture's, three
-    assert soon(lambda: len(spares(launcher)), 1) == 1
-    (made,) = spares(launcher)
-    with Session(preload=PRELOAD):
-        assert made in spares(launcher)
-    assert soon(lambda: spares(launcher), []) == []
-
-
-def test_ready_session_gives_the_same_numbers_for_the_same_seed(launcher: Process, no_spares: None) -> None:
+def test_ready_session_gives_the_same_numbers_for_the_same_seed(launcher: Process) -> None:
     told = []
     for count in (0, 1):
         keep_ready(count, preload=PRELOAD)
@@ -92,7 +82,7 @@ def test_ready_sessions_without_a_seed_draw_different_numbers(launcher: Process)
         assert one.run("import random\nrandom.random()").value != two.run("import random\nrandom.random()").value
 
 
-def test_limits_of_the_host_alone_fit_any_ready_session(launcher: Process, no_spares: None) -> None:
+def test_limits_of_the_host_alone_fit_any_ready_session(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     made = spares(launcher)
     with Session(preload=PRELOAD, limits=ExecutionLimits(timeout_seconds=0.2)) as session:
@@ -101,7 +91,7 @@ def test_limits_of_the_host_alone_fit_any_ready_session(launcher: Process, no_sp
         assert session.run("while True: pass").error.kind == "timeout"  # type: ignore[union-attr]
 
 
-def test_other_limits_of_the_process_are_another_kind(launcher: Process, no_spares: None) -> None:
+def test_other_limits_of_the_process_are_another_kind(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     with Session(preload=PRELOAD, limits=ExecutionLimits(max_open_files=77)) as session:
         assert len(spares(launcher)) == 2
@@ -109,7 +99,7 @@ def test_other_limits_of_the_process_are_another_kind(launcher: Process, no_spar
 
 
 @pytest.mark.parametrize("which", ["init", "worker"])
-def test_ready_session_that_was_killed_is_not_handed_out(launcher: Process, no_spares: None, which: str) -> None:
+def test_ready_session_that_was_killed_is_not_handed_out(launcher: Process, which: str) -> None:
     keep_ready(1, preload=PRELOAD)
     (victim,) = inits_of(launcher) if which == "init" else workers_of(launcher)
     os.kill(victim.pid, signal.SIGKILL)
@@ -119,7 +109,7 @@ def test_ready_session_that_was_killed_is_not_handed_out(launcher: Process, no_s
         assert (cell.value, cell.lost) == (42, ())
 
 
-def test_what_is_kept_ready_is_so_after_its_zygote_was_killed(launcher: Process, no_spares: None) -> None:
+def test_what_is_kept_ready_is_so_after_its_zygote_was_killed(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     (zygote,) = zygotes_of(launcher)
     os.kill(zygote.pid, signal.SIGKILL)
@@ -130,7 +120,7 @@ def test_what_is_kept_ready_is_so_after_its_zygote_was_killed(launcher: Process,
     assert len(spares(launcher)) == 1
 
 
-def test_what_is_kept_ready_is_so_in_the_family_that_follows(launcher: Process, no_spares: None) -> None:
+def test_what_is_kept_ready_is_so_in_the_family_that_follows(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     before = {one.pid for one in launchers()}
     os.kill(nursery_of(launcher).pid, signal.SIGKILL)
@@ -141,7 +131,7 @@ def test_what_is_kept_ready_is_so_in_the_family_that_follows(launcher: Process, 
         assert soon(lambda: len(spares(new)), 2) == 2
 
 
-def test_worker_of_a_ready_session_that_dies_is_told_as_any(launcher: Process, no_spares: None) -> None:
+def test_worker_of_a_ready_session_that_dies_is_told_as_any(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     with Session(preload=PRELOAD) as session:
         assert session.run("import os\nos._exit(3)").error.message == (  # type: ignore[union-attr]
@@ -176,7 +166,7 @@ def test_arguments_are_those_of_a_session() -> None:
     assert (ours["trust_level"].default, ours["walls"].default) == ("isolated", "full")  # what None is for sessions
 
 
-def test_async_sessions_take_ready_ones(launcher: Process, no_spares: None) -> None:
+def test_async_sessions_take_ready_ones(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     made = spares(launcher)
 
@@ -201,7 +191,7 @@ def test_threads_that_open_at_once_get_a_session_each(launcher: Process) -> None
         assert list(pool.map(use, range(12))) == list(range(12))
 
 
-def test_forked_copy_leaves_the_ready_ones_to_its_parent(launcher: Process, no_spares: None) -> None:
+def test_forked_copy_leaves_the_ready_ones_to_its_parent(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     made = spares(launcher)
     with warnings.catch_warnings():

@@ -61,9 +61,9 @@ def prepare(
     """
     require_linux("trust_level='isolated'")
     with importing():
-        from cellblock.executors.process.demand import kind_of
         from cellblock.executors.process.families import family_of as full
         from cellblock.executors.process.family import Profile
+        from cellblock.executors.process.kinds import kind_of
 
     profile = Profile(interpreter(python), preload)
     if walls == "reduced":

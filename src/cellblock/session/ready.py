@@ -27,9 +27,8 @@ def keep_ready(
     """Keep `count` sessions ready for `Session` and `AsyncSession` with these arguments; 0 ends that.
 
     Blocks until they are there, and raises what opening one would: in an event loop call it in a thread. What is
-    taken is made again in the background. Each costs the processes and the memory of an open session. Without it, a
-    session that is opened again and again has one ready all the same. One that is ready takes any policy, if it was
-    made for one, and any list of a `network`. None are kept with `walls="reduced"`.
+    taken is made again in the background. Each costs the processes and the memory of an open session. One that is
+    ready takes any policy, if it was made for one, and any list of a `network`. None are kept with `walls="reduced"`.
     """
     if type(count) is not int or count < 0:
         raise ValueError(f"count must be a whole number of at least 0, not {count!r}")

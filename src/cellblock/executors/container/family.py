@@ -10,9 +10,9 @@ from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.inspection import inspected
 from cellblock.executors.container.options import PYTHON
 from cellblock.executors.container.running import Running, run
-from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.enclosure import Enclosure, session_bytes, session_processes
 from cellblock.executors.process.family import Family, Profile
+from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.zygote import Progress
 from cellblock.executors.protocol import KernelSpec
 from cellblock.hosting.threads import begun

@@ -15,9 +15,9 @@ from cellblock.executors.container.engine import engine_of
 from cellblock.executors.container.family import ContainerFamily, box_of
 from cellblock.executors.container.pool import Pool
 from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
-from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.launcher import kernel_in
 from cellblock.executors.process.linked import require_memory, screen_of
 from cellblock.executors.process.mounts import Mount, check

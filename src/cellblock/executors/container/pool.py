@@ -6,13 +6,12 @@ import atexit
 import logging
 import os
 import threading
-import time
 from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError
 from cellblock.executors.container.family import Box, ContainerFamily
-from cellblock.executors.process.demand import Demand, Kind
 from cellblock.executors.process.family import FamilyGone
+from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.zygote import Progress
 from cellblock.hosting.threads import begun
 
@@ -26,27 +25,16 @@ class _Shelf:
     box: Box
     kind: Kind
     kept: int = 0
-    """How many somebody asked for, whatever the use."""
-    by_use: int = 0
-    until: float = 0.0
-    """How many are worth having by how sessions are opened, and until when."""
-    demand: Demand = field(default_factory=Demand)
+    """How many somebody asked for."""
     ready: list[ContainerFamily] = field(default_factory=list)
     tended: bool = False
     """Whether a thread sees to it."""
-    changed: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def wanted(self) -> int:
-        return max(self.kept, self.by_use if time.monotonic() < self.until else 0)
 
 
 class Pool:
-    """All methods may be called from any thread. One that does not look `ahead` starts what it is asked to keep, and
-    no more."""
+    """All methods may be called from any thread."""
 
-    def __init__(self, *, ahead: bool = True) -> None:
-        self._ahead = ahead
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shelves: dict[tuple[Box, str], _Shelf] = {}
 
@@ -55,9 +43,6 @@ class Pool:
         with self._lock:
             shelf = self._shelf(box, kind)
             family = _alive(shelf)
-            more = shelf.demand.opened(kind, spare=family is not None)
-            if more is not None and self._ahead:
-                shelf.by_use, shelf.until = more.count, time.monotonic() + more.seconds
         if family is None:
             family = ContainerFamily.started(box, progress, kind)
         self._tend_soon(shelf)
@@ -82,7 +67,7 @@ class Pool:
     def _lacks(self, shelf: _Shelf) -> bool:
         with self._lock:
             shelf.ready = [one for one in shelf.ready if one.ready]
-            return len(shelf.ready) < shelf.wanted
+            return len(shelf.ready) < shelf.kept
 
     def _add(self, shelf: _Shelf, family: ContainerFamily) -> None:
         with self._lock:
@@ -91,34 +76,29 @@ class Pool:
     def _tend_soon(self, shelf: _Shelf) -> None:
         """Have a thread see to a shelf, if there is something to see to."""
         with self._lock:
-            shelf.changed.set()
-            if shelf.tended or not shelf.wanted:
+            if shelf.tended or not shelf.kept:
                 return
             shelf.tended = True
         begun(self._tend, shelf, name="cellblock-containers")
 
     def _tend(self, shelf: _Shelf) -> None:
-        """Start what is wanted, and end what is not any more, for as long as that changes by itself."""
+        """Start what is wanted, and end what is not any more."""
         try:
-            while True:
-                shelf.changed.clear()
-                while self._lacks(shelf):
-                    self._add(shelf, ContainerFamily.started(shelf.box, None, shelf.kind))
-                self._trim(shelf)
-                with self._lock:
-                    left = shelf.until - time.monotonic()
-                    if left <= 0:
-                        shelf.tended = False
-                        return
-                shelf.changed.wait(left)
+            while self._lacks(shelf):
+                self._add(shelf, ContainerFamily.started(shelf.box, None, shelf.kind))
+            self._trim(shelf)
         except (CellblockError, FamilyGone, OSError) as error:
-            shelf.tended = False
             _log.warning("no container could be started beforehand: %s", error)
+            return
+        finally:
+            shelf.tended = False
+        if self._lacks(shelf):  # one was taken since
+            self._tend_soon(shelf)
 
     def _trim(self, shelf: _Shelf) -> None:
         """End the containers that nobody wants any more."""
         with self._lock:
-            over = [shelf.ready.pop() for _ in range(len(shelf.ready) - shelf.wanted)]
+            over = [shelf.ready.pop() for _ in range(len(shelf.ready) - shelf.kept)]
         for family in over:
             family.close()
 
@@ -128,7 +108,7 @@ class Pool:
             shelves = list(self._shelves.values())
             self._shelves.clear()
         for shelf in shelves:
-            shelf.kept = shelf.by_use = 0
+            shelf.kept = 0
             self._trim(shelf)
 
 

@@ -7,8 +7,8 @@ import contextlib
 import errno
 
 from cellblock.executors.process import cgroups
-from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone, Profile
+from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.zygote import Progress
 from cellblock.hosting.forks import Lock, emptied
 

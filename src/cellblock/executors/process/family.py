@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.deaths import DEATH_SECONDS, Deaths
-from cellblock.executors.process.demand import EXPECTED_SECONDS, Demand, Kind
 from cellblock.executors.process.enclosure import Enclosure, expect_one
+from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.launching import Started, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
 from cellblock.executors.room import short_of
@@ -33,6 +33,7 @@ from cellblock.walls import Wall
 from cellblock.worker import control
 
 _FULL_SECONDS = 10.0
+_EXPECTED_SECONDS = 60.0
 _log = logging.getLogger("cellblock")
 
 
@@ -67,7 +68,6 @@ class Family:
         self._renewing = threading.Lock()
         self._tokens = 0
         self._deaths = Deaths()
-        self._demand = Demand()
         self._zygote: Zygote | None = None
         self._saved = False
         self._shells: set[int] = set()
@@ -180,9 +180,7 @@ class Family:
 
         Without them it may be answered with a spare. `FamilyGone` when nobody is there to make it.
         """
-        with self._lock:
-            spare = not mounts and self._demand.expects(kind)
-        self._ask({"make": "shell", "kind": kind, "mounts": mounts, "spare": spare}, init)
+        self._ask({"make": "shell", "kind": kind, "mounts": mounts, "spare": not mounts}, init)
 
     def make_branch(self, init: socket.socket, spaces: Sequence[int], kind: Kind, *, mounts: bool) -> None:
         """As `make_shell`, within the user and pid namespace of a session."""
@@ -192,20 +190,10 @@ class Family:
         except OSError as error:
             raise FamilyGone from error
 
-    def opened(self, kind: Kind, *, spare: bool) -> None:
-        """A session of this kind was opened, with a spare or without: what may be asked for next is made ready."""
-        with self._lock:
-            kept = self._demand.opened(kind, spare=spare)
-        if kept is not None:
-            with contextlib.suppress(FamilyGone):  # which the next opening finds
-                self._ask({"make": "spares", "kind": kind, "count": kept.count, "seconds": kept.seconds})
-
     def expect(self, kind: Kind) -> None:
         """A session of this kind will be asked for as soon as there can be one: it is made meanwhile."""
-        with self._lock:
-            self._demand.expect(kind)
         with contextlib.suppress(FamilyGone):
-            self._ask({"make": "spare", "kind": kind, "seconds": EXPECTED_SECONDS})
+            self._ask({"make": "spare", "kind": kind, "seconds": _EXPECTED_SECONDS})
 
     def took(self, token: int) -> None:
         """A spare was taken; the end of its worker will be asked for under this token."""
@@ -213,9 +201,7 @@ class Family:
 
     def keep(self, kind: Kind, count: int, *, wait: bool) -> None:
         """Keep so many spares, and wait until they are there. Raises what keeps one from being made."""
-        with self._lock:
-            self._demand.ask(kind, count)
-        message: Kind = {"make": "spares", "kind": kind, "count": count, "seconds": None}
+        message: Kind = {"make": "spares", "kind": kind, "count": count}
         if not wait:
             self._ask(message)
             return

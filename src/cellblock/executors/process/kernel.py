@@ -17,10 +17,10 @@ from anyio import to_thread
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
 from cellblock.executors.process.deaths import DEATH_SECONDS
-from cellblock.executors.process.demand import kind_of
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
+from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,

@@ -7,10 +7,10 @@ from functools import partial
 from importlib import import_module
 
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.process.demand import Kind, kind_of
 from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.kinds import Kind, kind_of
 from cellblock.executors.process.linked import require_memory, screen_of
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
@@ -67,7 +67,6 @@ def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[Mount,
         family.save()
     family.stir()
     shell = yield from Shell.make(family, kind, mounts)
-    spare = shell.worker is not None
     kernel = ProcessKernel(family, shell, spec)
     try:
         yield from kernel.attach()
@@ -75,8 +74,6 @@ def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[Mount,
     except BaseException:
         kernel.dispose()
         raise
-    if not mounts:
-        family.opened(kind, spare=spare)
     return kernel
 
 

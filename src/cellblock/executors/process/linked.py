@@ -22,8 +22,8 @@ from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed
 from cellblock.executors import room
 from cellblock.executors.binding import pickled
 from cellblock.executors.process import memory
-from cellblock.executors.process.demand import limits_of
 from cellblock.executors.process.enclosure import Enclosure
+from cellblock.executors.process.kinds import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.turn import Before, Fetch, ProcessTurn

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
-from cellblock.executors.process.demand import Kind
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
+from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
 from cellblock.executors.process.waits import SECONDS, Waits

@@ -40,7 +40,7 @@ def serve(
     Ends when the host is gone, or when no session has lived for so long.
 
     `{"make": "shell"}` has the kind of session, and init's control channel; `{"make": "zygote"}` the zygote's;
-    `{"make": "spares"}` the kind, how many, for how long, and perhaps a channel to say on that they are there.
+    `{"make": "spares"}` the kind, how many, and perhaps a channel to say on that they are there.
     """
     children = Children(channel)
     spares = Spares(children, partial(_make_shell, late=late, children=children))
@@ -91,8 +91,8 @@ def _carry_out(
     boot: str,
 ) -> None:
     match message:
-        case {"make": "spares", "kind": dict(kind), "count": int(count), "seconds": seconds}:
-            spares.keep(kind, count=count, seconds=None if seconds is None else float(str(seconds)), waiting=host)
+        case {"make": "spares", "kind": dict(kind), "count": int(count)}:
+            spares.keep(kind, count, host)
             return
         case {"make": "spare", "kind": dict(kind), "seconds": float(seconds)}:
             spares.keep_one(kind, seconds)

@@ -49,7 +49,7 @@ class _Spare:
 
 
 class _Shelf:
-    """Spares of one kind: `asked` for good, `by_use` until then, one until it is taken or `once_until`.
+    """Spares of one kind: `asked` for good, one until it is taken or `once_until`.
 
     `waiting` are told once there are those asked for.
     """
@@ -57,14 +57,12 @@ class _Shelf:
     def __init__(self, kind: Message) -> None:
         self.kind = kind
         self.asked = 0
-        self.by_use = 0
-        self.until = -math.inf
         self.once_until = -math.inf
         self.spares: list[_Spare] = []
         self.waiting: list[socket.socket] = []
 
     def wanted(self, now: float) -> int:
-        return max(self.asked, self.by_use if now < self.until else 0, int(now < self.once_until))
+        return max(self.asked, int(now < self.once_until))
 
 
 class Spares:
@@ -93,14 +91,10 @@ class Spares:
             self.zygote.close()
         self.zygote = zygote
 
-    def keep(self, kind: Message, *, count: int, seconds: float | None, waiting: socket.socket | None) -> None:
-        """Keep so many of a kind for so long. None is for good, and 0 of it ends all; `waiting` hears how it went."""
+    def keep(self, kind: Message, count: int, waiting: socket.socket | None) -> None:
+        """Keep so many of a kind; `waiting` hears how it went."""
         shelf = self._shelves.setdefault(_key(kind), _Shelf(kind))
-        if seconds is None:
-            shelf.asked = count
-            shelf.until = shelf.until if count else -math.inf
-        else:
-            shelf.by_use, shelf.until = count, time.monotonic() + seconds
+        shelf.asked = count
         if waiting is not None:
             shelf.waiting.append(waiting)
             self._not_before = 0.0
@@ -173,8 +167,7 @@ class Spares:
             if not shelf.wanted(now) and not shelf.waiting and not self._is_made_for(shelf):
                 del self._shelves[key]
         lacking = [shelf for shelf in self._shelves.values() if len(shelf.spares) < shelf.wanted(now)]
-        ends = [end for shelf in self._shelves.values() for end in (shelf.until, shelf.once_until)]
-        due = [end - now for end in ends if end > now]
+        due = [shelf.once_until - now for shelf in self._shelves.values() if shelf.once_until > now]
         if lacking and self._maker is None:
             if self._not_before > now:
                 due.append(self._not_before - now)
