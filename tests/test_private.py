@@ -23,7 +23,7 @@ NOT_OF_USERS = {
     "attacks", "guard", "testing", "wire", "worker",  # behind the walls, or on behalf of tests
     "executors", "hosting",  # a session's own files, cgroups, an image's contents, /proc
     "private.py",
-    "cli/probes.py", "cli/probes_reduced.py", "cli/examination.py",  # cells that doctor runs, and bait for them
+    "cli/probes.py", "cli/examination.py",  # cells that doctor runs, and bait for them
     "cli/__init__.py",  # /dev/null
     "integrations/e2b/files.py",  # a cell's source
 }  # fmt: skip

@@ -40,7 +40,6 @@ EXEMPT = {
     "cellblock/cli/inside.py": "sends its own values into a session",
     "cellblock/cli/options.py": "reads the command line",
     "cellblock/cli/probes.py": "its answers are of its own cells",
-    "cellblock/cli/probes_reduced.py": "its answers are of its own cells",
     "cellblock/cli/storyboard.py": "its answers are of its own cells",
     "cellblock/integrations/e2b/": "is to face them",
     "cellblock/integrations/opened.py": "opens sessions for its caller",

@@ -53,8 +53,7 @@ class Report:
 
 async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
-    from cellblock.cli.probes import PROBES
-    from cellblock.cli.probes_reduced import REDUCED
+    from cellblock.cli.probes import PROBES, REDUCED
     from cellblock.executors.system import require_linux
     from cellblock.hosting.conditions import require, small_files
     from cellblock.limits import ExecutionLimits
@@ -131,15 +130,13 @@ def _written(answer: object) -> str:
 
 @contextmanager
 def _laid_out() -> Iterator[Bait]:
-    """Put out what the session must not reach: a file, a variable, a listener, an abstract socket."""
-    import secrets
+    """Put out what the session must not reach: a file, a variable, a listener."""
     import socket
     import tempfile
 
     from cellblock.worker.confine.syscall_numbers import NUMBERS
     from cellblock.worker.confine.syscalls import MACHINE
 
-    abstract = f"cellblock-doctor-{secrets.token_hex(8)}"
     try:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
     except FileNotFoundError as error:
@@ -147,24 +144,16 @@ def _laid_out() -> Iterator[Bait]:
             f"no file can be written for the sessions to look for: {error.strerror}",
             hint="give this program a /tmp; to a container, --tmpfs /tmp",
         ) from None
-    with (
-        file as canary,
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.socket(socket.AF_UNIX) as unix,
-    ):
+    with file as canary, socket.create_server(("127.0.0.1", 0)) as listener:
         canary.write("canary")
         canary.flush()
         os.chmod(canary.name, 0o644)
-        unix.bind("\0" + abstract)
-        unix.listen()
         os.environ[_VARIABLE] = "canary"
         try:
             yield {
                 "canary": canary.name,
                 "secret": _VARIABLE,
                 "port": listener.getsockname()[1],
-                "abstract": abstract,
-                "hostname": socket.gethostname(),
                 "pid": os.getpid(),
                 "namespaces": {
                     kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt", "pid", "net", "ipc", "uts")

@@ -1,4 +1,4 @@
-"""What `cellblock doctor` tries from inside a session, one row an attempt, and what answer proves the wall.
+"""Attempts of `cellblock doctor` from inside a session: one or two a wall, and the answer that proves it.
 
 Each source is a cell whose last expression says how the attempt ended: the name of an errno, of an exception,
 or "got ..." with what it got. It sees `attempt` and `syscall` (below) and `bait`: what the host laid out.
@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Bait = Mapping[str, object]
-"""The names the sources use: canary, secret, port, abstract, hostname, pid, namespaces, numbers; and the limits
-processes, memory, disk."""
+"""The names the sources use: canary, secret, port, pid, namespaces, numbers; and the limits processes, memory, disk."""
 
 Judge = Callable[[object, Bait], bool]
-"""Whether an answer proves the wall."""
+"""True for an answer that proves the wall."""
 
 PRELUDE = """
 import ctypes, errno, os, socket
@@ -43,7 +42,7 @@ def capabilities():
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Probe:
     """One attempt at one wall. `needs_abi` is the Landlock version before which the wall does not promise it.
 
@@ -58,16 +57,14 @@ class Probe:
     needs_proc: bool = False
 
 
-def answers(*allowed: str) -> Judge:
-    return lambda answer, _bait: answer in allowed
+def _answers(*allowed: str) -> Judge:
+    """Proved by one of these; of several attempts in a dict, by one of these for each."""
 
+    def judge(answer: object, _bait: Bait) -> bool:
+        given = list(answer.values()) if isinstance(answer, dict) else [answer]
+        return bool(given) and all(one in allowed for one in given)
 
-def each(*allowed: str) -> Judge:
-    return lambda answer, _bait: isinstance(answer, dict) and bool(answer) and set(answer.values()) <= set(allowed)
-
-
-def _differs(key: str) -> Judge:
-    return lambda answer, bait: isinstance(answer, str) and answer != bait[key]
+    return judge
 
 
 def _no_namespace_shared(answer: object, bait: Bait) -> bool:
@@ -86,6 +83,11 @@ def _stopped_at_limit(answer: object, bait: Bait) -> bool:
     return ended == "EAGAIN" and count.split()[0].isdigit() and int(count.split()[0]) < 2 * limit
 
 
+def _holds_none(answer: object, _bait: Bait) -> bool:
+    """Without a root of its own: what could be gained from a file does not matter once no_new_privs is set."""
+    return isinstance(answer, str) and answer.startswith("0 of the process") and answer.endswith("no_new_privs 1")
+
+
 _SYSCALLS = """
 {
     "ptrace": syscall("ptrace", 0, 0, 0, 0),
@@ -100,7 +102,7 @@ _SYSCALLS = """
 }
 """
 
-FORKS = """
+_FORKS = """
 def fill():
     children, ended = [], "got"
     try:
@@ -123,163 +125,116 @@ hold = os.pipe()
 fill()
 """
 
-PROBES = (
-    Probe(
-        mechanism="namespaces",
-        title="share a namespace with the host",
-        source="{kind: os.readlink(f'/proc/self/ns/{kind}') for kind in bait['namespaces']}",
-        judge=_no_namespace_shared,
-        needs_proc=True,
-    ),
-    Probe(
-        mechanism="namespaces",
-        title="find the host's processes",
-        source="""
-def read(pid, name):
-    with open(f"/proc/{pid}/{name}") as file:
-        return file.read()
-me = str(os.getpid())
-def is_ours(pid):  # this process, or a checkpoint, which is a copy of it
-    parent = read(pid, "stat").rpartition(")")[2].split()[1]
-    return pid == me or (parent in ("1", me) and read(pid, "cmdline") == read(me, "cmdline"))
-others = [read(pid, "cmdline") for pid in os.listdir("/proc") if pid.isdigit() and pid != "1" and not is_ours(pid)]
-"got " + ", ".join(others) if others else "none in sight"
-""",
-        judge=answers("none in sight"),
-        needs_proc=True,
-    ),
-    Probe(
-        mechanism="namespaces",
-        title="connect to a listener on the host's 127.0.0.1",
-        source="attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
-        judge=answers("ECONNREFUSED"),
-    ),
-    Probe(
-        mechanism="namespaces",
-        title="connect to an abstract unix socket of the host",
-        source="attempt(lambda: socket.socket(socket.AF_UNIX).connect(chr(0) + bait['abstract']))",
-        judge=answers("ECONNREFUSED", "EPERM"),
-    ),
-    Probe(
-        mechanism="namespaces",
-        title="send to an address outside",
-        source="attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 53)))",
-        judge=answers("ENETUNREACH"),
-    ),
-    Probe(
-        mechanism="namespaces",
-        title="learn the host's name",
-        source="socket.gethostname()",
-        judge=_differs("hostname"),
-    ),
-    Probe(
-        mechanism="root",
-        title="read a file of the host",
-        source="attempt(lambda: open(bait['canary']).read())",
-        judge=answers("ENOENT"),
-    ),
-    Probe(
-        mechanism="root",
-        title="read it through the root of the first process",
-        source="attempt(lambda: open('/proc/1/root' + bait['canary']).read())",
-        judge=answers("EACCES", "EPERM", "ENOENT"),
-    ),
-    Probe(
-        mechanism="root",
-        title="write to /usr",
-        source="attempt(lambda: open('/usr/cellblock-probe', 'w'))",
-        judge=answers("EROFS", "EACCES"),
-    ),
-    Probe(
-        mechanism="root",
-        title="read a variable of the host's environment",
-        source="attempt(lambda: os.environ[bait['secret']])",
-        judge=answers("KeyError"),
-    ),
-    Probe(
-        mechanism="capabilities",
-        title="hold a capability, or gain one by executing a file",
-        source="capabilities()",
-        judge=answers("0 of the process, 0 to gain, no_new_privs 1"),
-    ),
-    Probe(
-        mechanism="capabilities",
-        title="mount a file system",
-        source="""
-target = ctypes.c_char_p(b"/workspace")
-"got through" if libc.mount(b"none", target, b"tmpfs", 0, None) == 0 else errno.errorcode[ctypes.get_errno()]
-""",
-        judge=answers("EPERM"),
-    ),
-    Probe(
-        mechanism="capabilities",
-        title="become root",
-        source="attempt(os.setuid, 0)",
-        judge=answers("EPERM", "EINVAL"),
-    ),
-    Probe(
-        mechanism="landlock",
-        title="write to a file outside the session's own",
-        source="attempt(lambda: open('/etc/hostname', 'a'))",
-        judge=answers("EACCES", "EROFS"),
-    ),
-    Probe(
-        mechanism="landlock",
-        title="send a device an ioctl",
-        source="""
-import fcntl
-attempt(lambda: fcntl.ioctl(open("/dev/urandom", "rb"), 0x80045200, bytes(4)))
-""",
-        judge=answers("EACCES"),
-        needs_abi=5,
-    ),
-    Probe(
-        mechanism="landlock",
-        title="signal the first process of the session",
-        source="attempt(os.kill, 1, 0)",
-        judge=answers("EPERM"),
-        needs_abi=6,
-    ),
-    Probe(
-        mechanism="seccomp",
-        title="run without a filter",
-        source="f'mode {libc.prctl(21, 0, 0, 0, 0)}'",
-        judge=answers("mode 2"),
-    ),
-    Probe(mechanism="seccomp", title="make calls that reach past it", source=_SYSCALLS, judge=each("EPERM")),
-    Probe(
-        mechanism="seccomp",
-        title="open netlink, packet and vsock sockets",
-        source="{name: attempt(socket.socket, number, 3) for name, number in "
-        "(('netlink', 16), ('packet', 17), ('vsock', 40))}",
-        judge=each("EAFNOSUPPORT"),
-    ),
-    Probe(
-        mechanism="rlimits",
-        title="take twice the memory limit",
-        source="attempt(lambda: len(bytearray(2 * bait['memory'])))",
-        judge=answers("MemoryError"),
-    ),
-    Probe(
-        mechanism="rlimits",
-        title="fork past the number of processes",
-        source=FORKS,
-        judge=_stopped_at_limit,
-    ),
-    Probe(
-        mechanism="rlimits",
-        title="write more than the disk limit",
-        source="attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
-        judge=answers("ENOSPC", "EFBIG", "EDQUOT"),
-    ),
-    Probe(
-        mechanism="cgroup",
-        title="be counted in the host's control group",
-        source="""
+_ABOUT = """
+{
+    "stat": attempt(os.stat, bait["canary"]),
+    "chmod": attempt(os.chmod, bait["canary"], 0o600),
+    "utime": attempt(os.utime, bait["canary"]),
+    "readlink": attempt(os.readlink, f"/proc/{bait['pid']}/cwd"),
+    "statvfs": attempt(os.statvfs, bait["canary"]),
+}
+"""
+
+_FILL = """
+import itertools
+def fill():
+    for number in itertools.count():
+        with open(f"fill{number}", "wb", buffering=0) as file:
+            for _ in range(8): file.write(bytes(bait["disk"] // 64))
+        if number > 400: return "everything"
+attempt(fill)
+"""
+
+
+_GROUPS = """
 groups = [line.rpartition("/cellblock-") for line in open("/proc/self/cgroup").read().splitlines()]
 f"counted in {sum(bool(found) for _, found, _ in groups)} of its own"
-""",
-        judge=answers(*(f"counted in {number} of its own" for number in (1, 2, 3))),
+"""
+
+_READ = "attempt(lambda: open(bait['canary']).read())"
+_BOTH = (
+    Probe("seccomp", "run without a filter", "f'mode {libc.prctl(21, 0, 0, 0, 0)}'", _answers("mode 2")),
+    Probe("seccomp", "make calls that reach past it", _SYSCALLS, _answers("EPERM")),
+    Probe(
+        "rlimits",
+        "take twice the memory limit",
+        "attempt(lambda: len(bytearray(2 * bait['memory'])))",
+        _answers("MemoryError"),
+    ),
+    Probe("rlimits", "fork past the number of processes", _FORKS, _stopped_at_limit),
+)
+
+PROBES = (
+    Probe(
+        "namespaces",
+        "share a namespace with the host",
+        "{kind: os.readlink(f'/proc/self/ns/{kind}') for kind in bait['namespaces']}",
+        _no_namespace_shared,
+        needs_proc=True,
+    ),
+    Probe(
+        "namespaces",
+        "connect to a listener on the host's 127.0.0.1",
+        "attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
+        _answers("ECONNREFUSED"),
+    ),
+    Probe("root", "read a file of the host", _READ, _answers("ENOENT")),
+    Probe(
+        "root",
+        "read a variable of the host's environment",
+        "attempt(lambda: os.environ[bait['secret']])",
+        _answers("KeyError"),
+    ),
+    Probe(
+        "capabilities",
+        "hold a capability, or gain one by executing a file",
+        "capabilities()",
+        _answers("0 of the process, 0 to gain, no_new_privs 1"),
+    ),
+    Probe(
+        "landlock",
+        "write to a file outside the session's own",
+        "attempt(lambda: open('/etc/hostname', 'a'))",
+        _answers("EACCES", "EROFS"),
+    ),
+    Probe(
+        "landlock",
+        "signal the first process of the session",
+        "attempt(os.kill, 1, 0)",
+        _answers("EPERM"),
+        needs_abi=6,
+    ),
+    *_BOTH,
+    Probe(
+        "rlimits",
+        "write more than the disk limit",
+        "attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
+        _answers("ENOSPC", "EFBIG", "EDQUOT"),
+    ),
+    Probe(
+        "cgroup",
+        "be counted in the host's control group",
+        _GROUPS,
+        _answers(*(f"counted in {number} of its own" for number in (1, 2, 3))),
         needs_proc=True,
     ),
 )
+
+REDUCED = (
+    Probe("landlock", "read a file of the host", _READ, _answers("EACCES")),
+    Probe("metadata", "ask about a file of the host, and change it", _ABOUT, _answers("ENOENT")),
+    Probe(
+        "identity", "signal the program that opened the session", "attempt(os.kill, bait['pid'], 0)", _answers("EPERM")
+    ),
+    Probe(
+        "seccomp",
+        "open a socket of any family",
+        "{name: attempt(socket.socket, number) for name, number in "
+        "(('unix', 1), ('inet', 2), ('inet6', 10), ('netlink', 16), ('vsock', 40))}",
+        _answers("EAFNOSUPPORT"),
+    ),
+    Probe("files", "write more than the disk limit in many files", _FILL, _answers("EFBIG")),
+    Probe("capabilities", "hold a capability", "capabilities()", _holds_none),
+    *_BOTH,
+)
+"""Those of a session without namespaces."""
