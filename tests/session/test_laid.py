@@ -1,4 +1,4 @@
-"""A policy laid over the walls: cells are checked on the host, and again inside, by the same rules."""
+"""A policy laid over the walls: the worker checks cells by the rules of the level `local`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import fractions
 import statistics
 import types
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session, keep_ready
-from cellblock.executors.process.screen import Screen
 from cellblock.guard.rules import BY_ID
 
 
@@ -21,14 +19,6 @@ from cellblock.guard.rules import BY_ID
 def laid(open_session: Callable[..., Session]) -> Session:
     """A session with a policy of all of the audited standard library."""
     return open_session(policy=Policy())
-
-
-@pytest.fixture
-def unscreened(monkeypatch: pytest.MonkeyPatch, open_session: Callable[..., Session]) -> Session:
-    """One whose cells the host sends unchecked."""
-    session = open_session(policy=Policy(modules=["math"]))
-    monkeypatch.setattr(Screen, "refusal", lambda self, request, names: None)
-    return session
 
 
 REFUSED = {
@@ -54,15 +44,9 @@ def test_what_is_granted_runs_and_keeps_its_names(laid: Session) -> None:
 @pytest.mark.threat("L1")
 @pytest.mark.parametrize("source", REFUSED)
 def test_cell_is_refused_with_rule_place_and_remedy(laid: Session, source: str) -> None:
+    assert laid.run("y = 1\ny").value == 1
     _shows_its_refusal(laid, source)
-
-
-@pytest.mark.threat("L1")
-@pytest.mark.parametrize("source", REFUSED)
-def test_worker_that_is_handed_unchecked_source_refuses_by_itself(unscreened: Session, source: str) -> None:
-    assert unscreened.run("y = 1\ny").value == 1
-    _shows_its_refusal(unscreened, source)
-    assert "x" not in unscreened.names() or "lambda" in source
+    assert "x" not in laid.names() or "lambda" in source
 
 
 def _shows_its_refusal(session: Session, source: str) -> None:
@@ -80,22 +64,12 @@ def _shows_its_refusal(session: Session, source: str) -> None:
         assert f" {caret}\n" in error.traceback
 
 
-def test_host_and_worker_refuse_in_the_same_words(laid: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = ("import os", "x = 1; import socket\nopen('x'); eval('2')", "def f(x):\n    return x.gi_frame")
-    by_host = [laid.run(source).error for source in sources]
-    monkeypatch.setattr(Screen, "refusal", lambda self, request, names: None)
-    by_worker = [laid.run(source).error for source in sources]
-    for one, other in zip(by_host, by_worker, strict=True):
-        assert one is not None
-        assert other is not None
-        assert one.kind == "refused"
-        assert replace(one, hint=other.hint) == other  # of a worker's refusal the hint is that of the rule
-
-
-def test_cell_that_the_host_refuses_is_no_step_and_is_not_sent(laid: Session) -> None:
+def test_cell_that_is_refused_changes_nothing_and_is_a_step(laid: Session) -> None:
     laid.run("x = 1")
     laid.run("x = 2")
     assert laid.run("x = 3\nimport os").error is not None
+    assert laid["x"] == 2
+    laid.undo()
     assert laid["x"] == 2
     laid.undo()
     assert laid["x"] == 1
@@ -114,9 +88,10 @@ def test_worker_takes_nothing_before_its_policy(open_session: Callable[..., Sess
 
 
 def test_policy_comes_once(laid: Session) -> None:
+    from cellblock.wire.granted import as_data
     from cellblock.wire.messages import Restrict
 
-    more = Restrict(policy=Screen(Policy(modules=["random"])).data)
+    more = Restrict(policy=as_data(Policy(modules=["random"])))
     cell = asyncio.run_coroutine_threadsafe(laid._session._ask(more), _loop()).result()
     assert cell.error is not None
     assert "a policy for a session that has none" in cell.error.message
@@ -159,23 +134,20 @@ def test_checkpoints_and_branches_hold_the_policy(laid: Session) -> None:
 
 
 @pytest.mark.threat("L6")
-def test_branch_and_woken_copy_refuse_by_themselves(unscreened: Session) -> None:
-    unscreened.run("x = 1")
-    with unscreened.branch() as branch:
+def test_branch_and_woken_copy_refuse_by_themselves(laid: Session) -> None:
+    laid.run("x = 1")
+    with laid.branch() as branch:
         _shows_its_refusal(branch, "import os")
-    unscreened.kill()
-    assert unscreened.run("x").value == 1
-    _shows_its_refusal(unscreened, "import os")
+    laid.kill()
+    assert laid.run("x").value == 1
+    _shows_its_refusal(laid, "import os")
 
 
 @pytest.mark.threat("L6")
-def test_worker_in_place_of_one_that_died_has_the_policy(
-    open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_in_place_of_one_that_died_has_the_policy(open_session: Callable[..., Session]) -> None:
     session = open_session(policy=Policy(), limits=ExecutionLimits(max_checkpoints=0))
     session.kill()
     assert session.run("1").value == 1
-    monkeypatch.setattr(Screen, "refusal", lambda self, request, names: None)
     _shows_its_refusal(session, "import os")
 
 
@@ -343,7 +315,7 @@ def test_memory_limit_is_the_kernels(open_session: Callable[..., Session]) -> No
 
 
 @pytest.mark.parametrize("without", ["inheritance", "generators", "async"])
-def test_features_that_are_switched_off_are_so_inside(unscreened: Session, open_session, without: str) -> None:
+def test_features_that_are_switched_off_are_so_inside(open_session, without: str) -> None:
     session = open_session(policy=Policy(without=[without]))
     source = {
         "inheritance": "class A(list): pass",
@@ -355,13 +327,12 @@ def test_features_that_are_switched_off_are_so_inside(unscreened: Session, open_
     assert error.kind == "refused"
 
 
-def test_reduced_walls_take_a_policy(readable_python: str, open_session: Callable[..., Session], monkeypatch) -> None:
+def test_reduced_walls_take_a_policy(readable_python: str, open_session: Callable[..., Session]) -> None:
     session = open_session(walls="reduced", python=readable_python, policy=Policy(modules=["math"]).fn(double))
     assert session.run("import math\nmath.floor(2.5) + double(2)").value == 6
     _shows_its_refusal(session, "import os")
     session.kill()
     assert session.run("double(3)").value == 6
-    monkeypatch.setattr(Screen, "refusal", lambda self, request, names: None)
     _shows_its_refusal(session, "import os")
 
 

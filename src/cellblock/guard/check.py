@@ -47,17 +47,6 @@ def check(
     return _compiled(tree, rewriter, source, filename, flags)
 
 
-def examine(
-    source: str,
-    *,
-    modules: Callable[[str], bool],
-    bound: frozenset[str] | set[str],
-    without: frozenset[str],
-) -> None:
-    """As `check`, for who will not run it: `SourceRejected` or a SyntaxError, or nothing. Compiles nothing."""
-    _rewritten(source.removeprefix("\ufeff"), "<cell>", modules, bound, without, ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-
-
 def _rewritten(
     source: str,
     filename: str,

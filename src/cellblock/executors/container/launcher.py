@@ -19,7 +19,7 @@ from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.launcher import kernel_in
-from cellblock.executors.process.linked import require_memory, screen_of
+from cellblock.executors.process.linked import policy_of, require_memory
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
@@ -59,7 +59,7 @@ def _is_apart(spec: KernelSpec) -> bool:
 
 def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:
     require_memory(spec)
-    screen_of(spec)  # before anything is made
+    policy_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     box, kind = box_of(spec), kind_of(spec.limits, door=spec.has_door)
     for _ in range(_TRIES):

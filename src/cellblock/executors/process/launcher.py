@@ -11,7 +11,7 @@ from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import Kind, kind_of
-from cellblock.executors.process.linked import require_memory, screen_of
+from cellblock.executors.process.linked import policy_of, require_memory
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.process.waits import Waits, awaited
@@ -54,7 +54,7 @@ def _ending() -> IsolationUnavailable:
 def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
     require_memory(spec)
     _load(spec)
-    screen_of(spec)  # before anything is made
+    policy_of(spec)  # before anything is made
     mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
     family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
@@ -84,7 +84,7 @@ def _load(spec: KernelSpec) -> None:
         "cellblock.executors.process.capture": spec.saved,
         "cellblock.executors.process.porter": bool(spec.mounts),
         "cellblock.executors.process.savedfiles": spec.saved,
-        "cellblock.executors.process.screen": spec.policy is not None,
+        "cellblock.wire.granted": spec.policy is not None,
     }
     with importing():
         for name in filter(wanted.__getitem__, wanted):

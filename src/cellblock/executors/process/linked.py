@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -48,17 +47,12 @@ from cellblock.wire.frames import Buffer, ProtocolError
 from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
 from cellblock.worker import exits
 
-if TYPE_CHECKING:
-    from cellblock.executors.process.screen import Screen
-
 Row = tuple[str, str, str, str]
 """What is gone: its name, its type, the reason, the remedy."""
 
 
 _MOST_SAID = 500
-_GUARD = Applied(
-    mechanism="guard", detail="names, attributes and imports by allow-list; checked on the host and again inside"
-)
+_GUARD = Applied(mechanism="guard", detail="names, attributes and imports by allow-list")
 
 _FALL_SECONDS = 0.1
 """Where all processes of a session are killed, the worker is gone so much before the rest at most."""
@@ -77,7 +71,7 @@ class LinkedKernel:
         self._host, self._user = os.getpid(), os.geteuid()
         self._open = True
         self._link: Link | None = None
-        self._screen = screen_of(spec)
+        self._policy = policy_of(spec)
         room.count(self)
 
     @property
@@ -104,9 +98,9 @@ class LinkedKernel:
         """Let the worker take requests: it is seeded now, and has the policy, if there is one."""
         link = self._living()
         spec = self._spec
-        link.begin(spec.seed, sealed=self._screen is not None, saved=spec.saved, scoped=spec.scoped)
-        if self._screen is not None:
-            _require_laid((yield from link.asked(Restrict(policy=self._screen.data))))
+        link.begin(spec.seed, sealed=self._policy is not None, saved=spec.saved, scoped=spec.scoped)
+        if self._policy is not None:
+            _require_laid((yield from link.asked(Restrict(policy=self._policy))))
             self.capabilities = replace(self.capabilities, walls=(*self.capabilities.walls, _GUARD))
 
     def _listen(self, link: Link, channel: socket.socket) -> None:
@@ -144,10 +138,7 @@ class LinkedKernel:
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         self._require_user()
-        link = self._living()
-        if self._screen is not None and (refused := self._screen.refusal(request, link.names)) is not None:
-            return refused
-        return self._turn(link, request, max_output_bytes)
+        return self._turn(self._living(), request, max_output_bytes)
 
     def _turn(self, link: Link, request: Request, max_output_bytes: int) -> ProcessTurn:
         turn = ProcessTurn(link, max_output_bytes, self)
@@ -413,13 +404,13 @@ def require_memory(spec: KernelSpec) -> None:
         )
 
 
-def screen_of(spec: KernelSpec) -> Screen | None:
-    """What cells pass on the host, under a policy. CellblockError for one that cannot be laid over a process."""
+def policy_of(spec: KernelSpec) -> dict[str, object] | None:
+    """The policy as data for the worker. CellblockError for one that cannot be laid over a process."""
     if spec.policy is None:
         return None
-    from cellblock.executors.process.screen import Screen  # and the guard, which sessions without a policy never need
+    from cellblock.wire.granted import as_data  # most sessions have no policy
 
-    return Screen(spec.policy)
+    return as_data(spec.policy)
 
 
 def _require_laid(answer: Finished | None) -> None:

@@ -21,10 +21,10 @@ from cellblock.executors.process.linked import (
     boot_time,
     gone,
     not_started,
+    policy_of,
     require_memory,
     require_walls,
     said_of,
-    screen_of,
 )
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
@@ -79,7 +79,7 @@ class ReducedLauncher:
 
 def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
     require_memory(spec)
-    screen_of(spec)  # before anything is made
+    policy_of(spec)  # before anything is made
     profile = Profile(interpreter(spec.python), spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
         family = yield partial(family_of, profile, spec.progress)

@@ -10,7 +10,7 @@ from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
 from cellblock.executors.container.relayed.link import RelayedLink
 from cellblock.executors.container.relayed.starting import Starter, contained
-from cellblock.executors.process.linked import Row, require_memory, screen_of
+from cellblock.executors.process.linked import Row, policy_of, require_memory
 from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Kernel, KernelSpec
 from cellblock.executors.reduced.kernel import ReducedKernel
@@ -51,7 +51,7 @@ class RelayedLauncher:
 
 def _opening(starter: Starter, spec: KernelSpec) -> Waits[RelayedKernel]:
     require_memory(spec)
-    screen_of(spec)  # before anything is made
+    policy_of(spec)  # before anything is made
     keeper = yield partial(RelayedKeeper.start, starter, spec)
     kernel = RelayedKernel(keeper, spec, keeper.bounds)
     try:
