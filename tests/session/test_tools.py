@@ -598,3 +598,21 @@ def test_exception_that_takes_more_than_a_message_keeps_its_name_and_message(
         assert (error.type.rpartition(".")[2], error.message) == (name, message)
         source = f"try: {tool.__name__}()\nexcept {name}: told = True\nexcept Exception: told = False\ntold"
         assert session.run(source).value is caught
+
+
+def test_any_number_of_calls_may_be_made_at_once(open_session: Callable[..., Session]) -> None:
+    """The host takes some; the others wait for their turn, and those that are left by their callers take none."""
+
+    async def twice(number: int) -> int:
+        await asyncio.sleep(0.01)
+        return number * 2
+
+    session = open_session(tools=[twice])
+    cell = session.run(
+        "import asyncio\n"
+        "left = [asyncio.ensure_future(twice(n)) for n in range(3000)]\n"
+        "await asyncio.sleep(0.001)\n"
+        "for one in left: one.cancel()\n"
+        "sum(await asyncio.gather(*[twice(n) for n in range(3000)]))"
+    )
+    assert (cell.value, cell.error) == (2999 * 3000, None)

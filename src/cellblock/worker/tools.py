@@ -12,6 +12,7 @@ import inspect
 import itertools
 import select
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ Spec = Mapping[str, Any]
 
 Answer = ToolReply | ToolRoom
 _LOOK_MS = 100
+_MOST_UNANSWERED = 512
+"""Calls that the host has not answered: it takes twice as many, those of threads included, for a broken protocol."""
 ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
 """The answer to a call that nobody waits for any more."""
 
@@ -61,7 +64,10 @@ class Tools:
         self._told = threading.Condition()
         self._reading = False
         self._plain: dict[int, Answer | None] = {}
-        self._futures: dict[int, Future[Answer]] = {}
+        self._futures: dict[int, Future[Any]] = {}
+        self._unanswered: set[int] = set()
+        self._queue: deque[Future[None]] = deque()
+        """Calls of async functions that wait until fewer are unanswered."""
 
     def send_all(self) -> None:
         """The host cannot read this process's memory any more: large buffers are sent, too."""
@@ -95,6 +101,11 @@ class Tools:
         future = self._futures.pop(reply.call, None)
         if future is not None:
             _tell(future, reply)
+        if isinstance(reply, ToolReply):
+            self._unanswered.discard(reply.call)
+            for _ in range(min(len(self._queue), _MOST_UNANSWERED - len(self._unanswered))):
+                if not (turn := self._queue.popleft()).done():
+                    _tell(turn, None)
         with self._told:
             if reply.call in self._plain:
                 self._plain[reply.call] = reply
@@ -105,6 +116,8 @@ class Tools:
         with self._told:
             self._plain.clear()
             self._futures.clear()
+            self._unanswered.clear()
+            self._queue.clear()
             self._told.notify_all()
             self._told.wait_for(lambda: not self._reading)
 
@@ -114,6 +127,7 @@ class Tools:
             buffers = portable.pack(self._encode([list(bound.args), bound.kwargs]))
         except portable.NotPortable as error:
             raise TypeError(f"{name}(): an argument cannot be passed to the host: {error}") from None
+        self._unanswered.add(number)
         sent, places = leave(buffers) if self._beside else (buffers, ())
         self._speak(ToolCalled(call=number, name=name, mark=self._place(), buffers=sent, beside=places))
         return buffers
@@ -193,11 +207,15 @@ class Tools:
 
         loop = asyncio.get_running_loop()
         number = next(self._numbers)
-        future: Future[Answer] = loop.create_future()
-        self._futures[number] = future
         try:
-            kept = self._send(number, name, bound)
             loop.add_reader(self._channel.connection.fileno(), self._read_at_once)
+            while len(self._unanswered) >= _MOST_UNANSWERED:
+                self._futures[number] = turn = loop.create_future()
+                self._queue.append(turn)
+                await turn
+            future: Future[Answer] = loop.create_future()
+            self._futures[number] = future
+            kept = self._send(number, name, bound)
             reply = await future
             reserved: tuple[memoryview, ...] | None = None
             if isinstance(reply, ToolRoom):
@@ -212,7 +230,7 @@ class Tools:
                 loop.remove_reader(self._channel.connection.fileno())
 
 
-def _tell(future: Future[Answer], reply: Answer) -> None:
+def _tell(future: Future[Any], reply: Answer | None) -> None:
     """Where the loop itself has read the answer, it need not be woken."""
     from asyncio import events
 
