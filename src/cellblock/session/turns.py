@@ -465,14 +465,18 @@ class Turns:
         if isinstance(request, Bind | Clear) and self._lasting is not None:
             host = host_step(request)
         kernel = await self._acquire(wait=True)
-        self._under_way = self._new_step() if changes else ""
         try:
-            cell = await self._carry_out(kernel, request, partial(self._note_asked, kernel, request, host))
+            cell = await self._asked(kernel, request, host, changes=changes)
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
             await self._committed()
         return cell
+
+    async def _asked(self, kernel: Kernel, request: Request, host: HostStep | None, *, changes: bool) -> Cell:
+        """The same, for one who has the turn."""
+        self._under_way = self._new_step() if changes else ""
+        return await self._carry_out(kernel, request, partial(self._note_asked, kernel, request, host))
 
     async def _note_asked(self, kernel: Kernel, request: Request, host: HostStep | None) -> None:
         """Make a step of a request that has changed something, or have it belong to the one before."""

@@ -56,6 +56,8 @@ class Service:
         self._history.spare = self._captures.drop_files
         self._peak: Peak | None = None
         self._adopted = 0
+        self._has_reaped = False
+        """Whether a process that init adopted has ended since files were last kept."""
         self._gives_way = False
         self._look_at = time.monotonic() + IDLE_SECONDS
         self._answers: dict[object, Callable[[Message, list[int]], None]] = {
@@ -67,6 +69,7 @@ class Service:
             "sweep": self._sweep,
             "hold back": self._hold_back,
             "end": self._end,
+            "stirred": self._stirred,
             "export": self._export,
             "exported": self._exported,
             "import": self._import,
@@ -188,6 +191,7 @@ class Service:
     def _reap(self) -> None:
         """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
         for process, status in ended_children():
+            self._has_reaped = True
             if process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
 
@@ -209,6 +213,7 @@ class Service:
 
     def _keep(self, message: Message, descriptors: list[int]) -> None:
         """A step has come to its end: a checkpoint."""
+        self._has_reaped = False
         self._expect(message, descriptors)
         forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
         self._copies.drop(forgotten)
@@ -271,6 +276,13 @@ class Service:
         count = ending.end_since(float(str(message["since"])), self._watch.worker, spared)
         self._watch.continued()
         control.send(self._channel, {"count": count})
+
+    def _stirred(self, message: Message, _descriptors: list[int]) -> None:
+        """Tell if other processes than the worker may have changed anything since the last checkpoint."""
+        self._exempt(message["frozen"])
+        others = set(holdings.processes()) - {self._watch.worker} - self._watch.frozen - self._captures.scribes
+        alive = any(life is not None and not life.ended for life in map(holdings.life, others))
+        control.send(self._channel, {"stirred": alive or self._has_reaped})
 
     def _export(self, message: Message, descriptors: list[int]) -> None:
         """Give the host what a branch is made of: the files of a checkpoint, and this session's namespaces."""
