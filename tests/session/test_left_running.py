@@ -1,4 +1,4 @@
-"""Threads, processes and timers of a cell that go on after it: what they did is saved before the session leaves its process."""
+"""Threads, processes and timers of a cell that go on after it: what they did is saved before their process is left."""
 
 from __future__ import annotations
 
@@ -30,10 +30,17 @@ LEFT = {
     "process of a process": "subprocess.run(['sh', '-c', '(sleep 0.2; echo done > out.txt) &'])",
     "forked process": "if not os.fork():\n    act()\n    os._exit(0)",
 }
-SAVING: dict[str, Callable[[Session], object]] = {
+
+
+def _flush_and_kill(session: Session) -> None:
+    session.flush()
+    session.kill()
+
+
+SAVING: dict[str, Callable[[Session], None]] = {
     "hibernate": lambda session: session.hibernate(),
-    "close": lambda session: None,
-    "flush and kill": lambda session: (session.flush(), session.kill()),
+    "close": lambda session: session.close(),
+    "flush and kill": _flush_and_kill,
 }
 
 
@@ -49,7 +56,7 @@ def _state(session: Session) -> tuple[bool, object]:
     return session.run("os.path.exists('out.txt')").value is True, session["done"]
 
 
-@pytest.mark.parametrize("saving", ["hibernate", "close", "flush and kill"])
+@pytest.mark.parametrize("saving", SAVING)
 @pytest.mark.parametrize("left", LEFT)
 def test_effects_after_the_end_of_a_cell_are_saved(opened: Open, left: str, saving: str) -> None:
     session = opened()

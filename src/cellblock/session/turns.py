@@ -94,6 +94,8 @@ class Turns:
         """Whether the cell that runs was interrupted."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
+        self._changing = anyio.Lock()
+        """Held over a change of files by the host, until it is known here, and over a recovery."""
         self._under_way = ""
         """The id of the step that is being taken."""
         self._toolbox = toolbox
@@ -104,6 +106,8 @@ class Turns:
         self._private_paths: tuple[str, ...] = ()
         self._lasting: Lasting | None = None
         self._asleep = False
+        self._rebuilt: anyio.Event | None = None
+        """Set once the session's kernel is in its state again; None where it is."""
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
         self._caller = Caller(toolbox, "")
@@ -170,6 +174,9 @@ class Turns:
 
     async def _awake(self) -> Kernel:
         """The kernel, of a session that may sleep, for one who does not have its turn."""
+        self._require_usable()
+        while self._rebuilt is not None:
+            await self._rebuilt.wait()
         self._require_usable()
         if self._asleep or (self._lasting is not None and self._living().ended):
             await self._acquire(wait=True)
@@ -447,8 +454,9 @@ class Turns:
         return await unbroken(partial(self._recovered, kernel, steps))
 
     async def _recovered(self, kernel: Kernel, steps: int) -> Recovery:
-        recovery = await recover(kernel, steps, toolbox=self._toolbox)
-        lost = await self._write_again(kernel) if recovery.rewound else ()
+        async with self._changing:
+            recovery = await recover(kernel, steps, toolbox=self._toolbox)
+            lost = await self._write_again(kernel) if recovery.rewound else ()
         return replace(recovery, lost=(*recovery.lost, *((one.name, one.type, one.reason, one.remedy) for one in lost)))
 
     async def _go_to_stand(self, lasting: Lasting, stand: Stand) -> Kernel:
@@ -683,23 +691,25 @@ class Turns:
 
     async def _changed(self, kernel: Kernel, host: HostStep) -> bool:
         """Have the host change a file, and make a step of it; whether the kernel is the session's still."""
-        during = self._under_way
-        try:
-            left = await host.change(kernel)
-        except CellblockError:
-            if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
-                raise
-            return False
-        if kernel is not self._kernel:
-            return False
         step, lasting = self._new_step(), self._lasting
-        change = Change(host, left, during or self._under_way)
-        if self._turns.value:
-            self._note_files(kernel, {step: change})
+        async with self._changing:
+            during = self._under_way
+            try:
+                left = await host.change(kernel)
+            except CellblockError:
+                if kernel is self._kernel and not (lasting is not None and kernel.ended):
+                    raise
+                return False
+            if kernel is not self._kernel:
+                return False
+            change = Change(host, left, during or self._under_way)
+            if is_free := bool(self._turns.value):
+                self._note_files(kernel, {step: change})
+            else:
+                self._meanwhile[step] = change  # the one who has the turn notes it, and commits it after what it did
+        if is_free:
             await self._committed()
-            return True
-        self._meanwhile[step] = change  # the one who has the turn notes it, and commits it after what it did
-        if lasting is None:
+        if is_free or lasting is None:
             return True
         entry = await lasting.log_host(step, host, change.during)
         if step in self._meanwhile:
@@ -712,20 +722,17 @@ class Turns:
     async def _write_again(self, kernel: Kernel) -> tuple[Lost, ...]:
         """Do again, in their order, the host's changes of files that are no step yet; the loss of each that fails.
 
-        Those that are made meanwhile are done again as well: they are the newest.
+        No other can be made meanwhile.
         """
-        lost, done = tuple[Lost, ...](), 0
-        while done < len(self._meanwhile):
-            step = list(self._meanwhile)[done]
-            host = self._meanwhile[step].host
+        lost = tuple[Lost, ...]()
+        for step, change in list(self._meanwhile.items()):
             try:
-                left = await host.change(kernel, again=True)
+                left = await change.host.change(kernel, again=True)
                 self._meanwhile[step] = replace(self._meanwhile[step], left=left)
             except (CellblockError, OSError) as error:
                 if kernel.ended:
                     break  # the kernel that takes its place is given them
-                lost += (not_done_again(host, str(error)),)
-            done += 1
+                lost += (not_done_again(change.host, str(error)),)
         return lost
 
 

@@ -82,7 +82,17 @@ class Versions(Turns):
             self._give_turn()
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
-        """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
+        """Bring a kernel that has run nothing yet to where a commit and what follows it lead. Until then it is nobody
+        else's.
+        """
+        self._rebuilt = anyio.Event()
+        try:
+            return await self._brought(lasting, kernel, past, keep_notebook=keep_notebook)
+        finally:
+            self._rebuilt.set()
+            self._rebuilt = None
+
+    async def _brought(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool) -> Resumed:
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
@@ -367,9 +377,7 @@ class Versions(Turns):
             self._kernel = old
             self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
-                lost = await self._write_again(old)  # what was written meanwhile is in the other
                 await new.close()
-            self._lost += lost
             raise
         await unbroken(partial(_leave, lasting, commit, old))
         return new
