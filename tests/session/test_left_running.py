@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cellblock import Session, Versioned
+from cellblock import ExecutionLimits, Session, Versioned
 
 Open = Callable[..., Session]
 
@@ -78,14 +78,29 @@ def test_effects_of_a_command_in_the_background_are_saved(opened: Open) -> None:
     assert _state(session) == (True, [])
 
 
-def test_effects_are_saved_though_the_process_was_waited_for_aside(opened: Open) -> None:
+@pytest.mark.parametrize("left", ["thread", "process", "process of a process"])
+def test_effects_are_saved_though_they_were_waited_for_aside(opened: Open, left: str) -> None:
     session = opened()
     session.run(BEGIN)
-    session.run(LEFT["process"])
-    _wait_until_done(session)
-    assert session.aside("p.wait()", reads=True) == 0
+    session.run(LEFT[left])
+    session.aside("while not os.path.exists('out.txt') or threading.active_count() > 1: time.sleep(0.01)", reads=True)
+    if left == "process":
+        assert session.aside("p.wait()", reads=True) == 0
+    time.sleep(0.1)
+    assert session.aside("1", reads=True) == 1
+    done = session["done"]
     session.hibernate()
-    assert _state(session) == (True, [])
+    assert _state(session) == (True, done)
+
+
+def test_effects_are_saved_though_the_host_wrote_a_file_meanwhile(opened: Open) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(LEFT["thread"])
+    session.files.write("a", b"")
+    _wait_until_done(session)
+    session.hibernate()
+    assert _state(session) == (True, [1])
 
 
 def test_effects_are_saved_by_the_hibernation_of_an_idle_session(url: str) -> None:
@@ -126,13 +141,15 @@ def test_effects_belong_to_the_step_that_they_came_after(opened: Open) -> None:
 
 
 def test_session_without_anything_left_is_committed_by_its_steps_alone(opened: Open) -> None:
-    session = opened()
-    session.run("x = 1")
+    session = opened(limits=ExecutionLimits(max_checkpoints=2))
     session.shell("true")
     session.run("import subprocess; subprocess.run(['true'], check=True)")
-    session.flush()
-    session.flush()
+    for number in range(8):
+        session.run(f"x = {number}")
+        session.flush()
+        if number == 3:
+            session.kill()
     session.hibernate()
     session.run("y = 2")
     session.close()
-    assert [one.kind for one in opened().log()] == ["python", "python", "shell", "python", "open"]
+    assert [one.kind for one in opened().log()] == ["python"] * 10 + ["shell", "open"]

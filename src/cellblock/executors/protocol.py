@@ -348,7 +348,8 @@ class Kernel(Protocol):
         ...
 
     async def stirred(self) -> bool:
-        """True if what the steps so far have left, threads and processes, may have changed the session since the last.
+        """True if what the steps so far have left, threads and processes, may have changed the session since the
+        newest that was captured.
 
         Of a session whose states are saved, between two requests.
         """

@@ -84,6 +84,8 @@ class ProcessKernel(LinkedKernel):
         self._branches: set[int] = set()
         self._room = 0
         self._files_changed = self._left = False
+        self._left_at, self._captured = -1, 0
+        """The newest states with which something was left that goes on, and that were to be saved."""
         self._captures = 0
         self._door = self._opened_door()
         self.capabilities = Capabilities(trust_level=family.trust_level, python="", walls=())
@@ -282,6 +284,8 @@ class ProcessKernel(LinkedKernel):
 
     def _keep(self, number: int, forgotten: list[int], *, tentative: bool = False) -> None:
         self._files_changed = False
+        if self._left:
+            self._left_at = number
         self._shell.keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
         soon(self._expect)
 
@@ -315,7 +319,8 @@ class ProcessKernel(LinkedKernel):
         try:
             async with self._changing, self._hearing:
                 frozen = await awaited(self._checkpoints.pids())
-                return not self.gone and (self._left or await awaited(self._shell.stirred(frozen)))
+                is_left = self._left_at >= self._captured
+                return not self.gone and (is_left or await awaited(self._shell.stirred(self._captured, frozen)))
         except SessionClosed:  # what ends has its newest state alone
             return False
 
@@ -359,6 +364,7 @@ class ProcessKernel(LinkedKernel):
             admitted = root._shell.admit(state.memory.number(len(line) - 1))  # before the copy is asked
             state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
+        self._captured = max(self._captured, state.number)
         captured = Captured(
             stream,
             self._saved,
@@ -507,6 +513,7 @@ class ProcessKernel(LinkedKernel):
     def _recover(self, steps: int) -> Waits[Recovery]:
         self.kill()
         self._files_changed = self._left = False
+        self._left_at = -1
         names = self._living().names if self._link is not None else {}
         exact = rewound = bool(self._spec.limits.max_checkpoints)
         forgotten = self._checkpoints.back(steps)
