@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
 
 import pytest
 
@@ -13,8 +13,10 @@ from cellblock.cell import Cell
 
 pytestmark = pytest.mark.anyio
 
+AGAIN = ExecutionLimits(timeout_seconds=20, max_checkpoints=0)
+"""Without checkpoints no state is saved, and the cells are run again."""
 Kind = Literal["live", "versioned"]
-Call = Callable[[AsyncSession], Awaitable[object]]
+Call = Callable[[AsyncSession], Coroutine[Any, Any, object]]
 
 BEGIN = """
 import os, time
@@ -62,7 +64,6 @@ OF_VERSIONS: dict[str, Call] = {
     "flush": lambda session: session.flush(),
 }
 ENDING: dict[str, Call] = {
-    "run": lambda session: session.run("end_once(changed)"),
     "aside": lambda session: session.aside("end_once(changed)"),
     "names": lambda session: session.names(),
 }
@@ -134,14 +135,11 @@ async def test_change_of_a_file_beside_a_call_whose_process_ends_stays(
     async with _made(kind, url) as session:
         await _begun(session)
         await session.run(f"changed = lambda: {changed}\nends = Ends(changed)")
-        failing = asyncio.create_task(ENDING[call](session))  # type: ignore[arg-type]
+        failing = asyncio.create_task(ENDING[call](session))
         await asyncio.sleep(0)
         await make(session)
-        if call == "run":
-            assert not (await failing).ok
-        else:
-            with pytest.raises(CellblockError):
-                await failing
+        with pytest.raises(CellblockError):
+            await failing
         await session.run("del ends")
         await _require(kind, url, session, files)
 
@@ -157,48 +155,59 @@ async def test_cell_on_the_process_that_replaces_a_dead_one_sees_what_the_host_w
         await _require(kind, url, session, {"old.txt": b"old", "taken.txt": b"new"})
 
 
-async def test_last_of_two_writes_beside_a_recovery_stays(url: str) -> None:
-    async with _made("live", url) as session:
+@pytest.mark.parametrize("kind", ["live", "versioned"])
+async def test_last_of_many_writes_beside_a_recovery_stays(url: str, kind: Kind) -> None:
+    async with _made(kind, url) as session:
         await _begun(session)
-        for count in range(20):
-            session.kill()
-            writes = [session.files.write("old.txt", f"{count}.{one}") for one in range(3)]
-
-            async def in_order(writes: list[Awaitable[None]] = writes) -> None:
-                for one in writes:
-                    await one
-
-            await asyncio.gather(session.run("y = 2"), in_order())
-            assert await session.files.read("old.txt") == f"{count}.2".encode()
+        ending = asyncio.create_task(session.run("end_once(lambda: open('old.txt').read() not in ('', 'old'))"))
+        count = 0
+        while not ending.done():
+            count += 1
+            await session.files.write("old.txt", str(count))
+        assert (await ending).rolled_back
+        await _require(kind, url, session, {"old.txt": str(count).encode()})
 
 
 async def test_change_that_cannot_be_made_again_is_lost_by_name(url: str) -> None:
     async with _made("live", url) as session:
         await _begun(session)
         await session.run("os.mkdir('a')")
-        source = "os.rmdir('a')\nwhile not os.path.exists('a'): time.sleep(0.002)\nos._exit(1)"
+        source = "os.rmdir('a'); open('ready', 'w')\nend_once(lambda: os.path.exists('a'))"
         failing = asyncio.create_task(session.run(source))
-        while "a" in await asyncio.to_thread(lambda: session.notebook.cells[-1].source):
+        while "ready" not in await session.files.list():
             await asyncio.sleep(0.01)
-            break
-        await asyncio.sleep(0.2)
-        await session.files.write("a", b"a file by now")
+        await session.files.write("a", b"where a directory was")
         cell = await failing
         assert cell.rolled_back
         assert [lost.name for lost in cell.lost] == ["a"]
+        assert "done again, it failed" in cell.lost[0].reason
 
 
-async def test_write_beside_a_checkout_that_fails_stays(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with _made("versioned", url) as session:
-        await _begun(session)
-        restore = session._restore
+async def test_write_beside_a_checkout_that_is_left_stays(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url), limits=AGAIN) as session:
+        await session.run("import time; time.sleep(1)")
+        await session.run("y = 2")
+        checkout = asyncio.create_task(session.checkout("HEAD~1"))
+        await asyncio.sleep(0.5)
+        write = asyncio.create_task(session.files.write("new.txt", b"new"))
+        await asyncio.sleep(0.2)
+        checkout.cancel()
+        await asyncio.wait([checkout])
+        await write
+        assert await session.files.list() == ["new.txt"]
+        assert (await session.run("y")).value == 2
 
-        async def fails(*given: object) -> object:
-            await restore(*given)  # type: ignore[arg-type]
-            await session.files.write("new.txt", b"new")
-            raise CellblockError("the store is gone")
 
-        monkeypatch.setattr(session, "_restore", fails)
-        with pytest.raises(CellblockError, match="the store is gone"):
-            await session.checkout("HEAD~1")
-        assert await _files(session) == {"new.txt": b"new", "old.txt": b"old"}
+@pytest.mark.parametrize("change", CHANGES)
+async def test_files_beside_a_session_that_is_brought_back_are_the_sessions(url: str, change: str) -> None:
+    make, _, files = CHANGES[change]
+    async with AsyncSession("one", state=Versioned(url), limits=AGAIN) as session:
+        await session.run("import time; time.sleep(1)")
+        await session.files.write("old.txt", b"old")
+        await session.hibernate()
+        back = asyncio.create_task(session.run("y = 2"))
+        await asyncio.sleep(0.5)
+        assert await session.files.read("old.txt") == b"old"
+        await make(session)
+        await back
+        assert await _files(session) == files

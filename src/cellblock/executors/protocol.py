@@ -348,6 +348,14 @@ class Kernel(Protocol):
         """Make what the host has changed since the last step, if anything, a step of its own. Between two requests."""
         ...
 
+    async def stirred(self) -> bool:
+        """True if what the steps so far have left, threads and processes, may have changed the session since the
+        newest that was captured.
+
+        Of a session whose states are saved, between two requests.
+        """
+        ...
+
     async def recover(self, steps: int = 0) -> Recovery:
         """End the worker and go back to the state before its last `steps` steps and any request under way.
 

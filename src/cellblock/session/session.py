@@ -326,6 +326,7 @@ class AsyncSession(Versions):
         try:
             if lasting is not None and not self._loop_is_gone:
                 with suppress(CellblockError):  # it is tried once more
+                    await self._catch_up_between_calls(lasting)
                     await lasting.finish()
         finally:
             if self._kernel is not None:
@@ -597,6 +598,8 @@ class AsyncSession(Versions):
 
     async def _branchable(self) -> Kernel:
         """The kernel, with a process that lives, in a state of which it is known what led to it."""
+        if self._lasting is not None:
+            await self._catch_up_between_calls(self._lasting)
         kernel = await self._awake()
         if kernel.gone or not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))

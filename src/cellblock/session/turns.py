@@ -102,6 +102,8 @@ class Turns:
         """Whether it had run before: an undo leaves what it did then, and the cell is not undone."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
+        self._changing = anyio.Lock()
+        """Held over a change of files by the host, until it is known here, and over a recovery."""
         self._under_way = ""
         """The id of the step that is being taken."""
         self._toolbox = toolbox
@@ -112,6 +114,8 @@ class Turns:
         self._private_paths: tuple[str, ...] = ()
         self._lasting: Lasting | None = None
         self._asleep = False
+        self._rebuilt: anyio.Event | None = None
+        """Set once the session's kernel is in its state again; None where it is."""
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
         self._caller = Caller(toolbox, "")
@@ -178,6 +182,9 @@ class Turns:
 
     async def _awake(self) -> Kernel:
         """The kernel, of a session that may sleep, for one who does not have its turn."""
+        self._require_usable()
+        while self._rebuilt is not None:
+            await self._rebuilt.wait()
         self._require_usable()
         if self._asleep or (self._lasting is not None and self._living().ended):
             await self._acquire(wait=True)
@@ -455,8 +462,9 @@ class Turns:
         return await unbroken(partial(self._recovered, kernel, steps))
 
     async def _recovered(self, kernel: Kernel, steps: int) -> Recovery:
-        recovery = await recover(kernel, steps, toolbox=self._toolbox)
-        lost = await self._write_again(kernel) if recovery.rewound else ()
+        async with self._changing:
+            recovery = await recover(kernel, steps, toolbox=self._toolbox)
+            lost = await self._write_again(kernel) if recovery.rewound else ()
         return replace(recovery, lost=(*recovery.lost, *((one.name, one.type, one.reason, one.remedy) for one in lost)))
 
     async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
@@ -472,18 +480,23 @@ class Turns:
         if isinstance(request, Bind | Clear) and self._lasting is not None:
             host = host_step(request)
         kernel = await self._acquire(wait=True)
-        self._under_way = self._new_step() if changes else ""
         try:
-            if changes and self._lasting is not None:
-                self._lasting.begin_host(self._under_way)
-            then = partial(self._note_asked, kernel, request, host)
-            answer = self._answer if changes else None
-            cell = await self._carry_out(kernel, request, then, answer, seconds=seconds)
+            cell = await self._asked(kernel, request, host, changes=changes, seconds=seconds)
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
             await self._committed()
         return cell
+
+    async def _asked(
+        self, kernel: Kernel, request: Request, host: HostStep | None, *, changes: bool, seconds: float | None = None
+    ) -> Cell:
+        """The same, for one who has the turn."""
+        self._under_way = self._new_step() if changes else ""
+        if changes and self._lasting is not None:
+            self._lasting.begin_host(self._under_way)
+        then, answer = partial(self._note_asked, kernel, request, host), self._answer if changes else None
+        return await self._carry_out(kernel, request, then, answer, seconds=seconds)
 
     async def _note_asked(self, kernel: Kernel, request: Request, host: HostStep | None) -> None:
         """Make a step of a request that has changed something, or have it belong to the one before."""
@@ -705,23 +718,25 @@ class Turns:
 
     async def _changed(self, kernel: Kernel, host: HostStep) -> bool:
         """Have the host change a file, and make a step of it; whether the kernel is the session's still."""
-        during = self._under_way
-        try:
-            left = await host.change(kernel)
-        except CellblockError:
-            if kernel is self._kernel and not (self._lasting is not None and kernel.ended):
-                raise
-            return False
-        if kernel is not self._kernel:
-            return False
         step, lasting = self._new_step(), self._lasting
-        change = Change(host, left, during or self._under_way)
-        if self._turns.value:
-            self._note_files(kernel, {step: change})
+        async with self._changing:
+            during = self._under_way
+            try:
+                left = await host.change(kernel)
+            except CellblockError:
+                if kernel is self._kernel and not (lasting is not None and kernel.ended):
+                    raise
+                return False
+            if kernel is not self._kernel:
+                return False
+            change = Change(host, left, during or self._under_way)
+            if is_free := bool(self._turns.value):
+                self._note_files(kernel, {step: change})
+            else:
+                self._meanwhile[step] = change  # the one who has the turn notes it, and commits it after what it did
+        if is_free:
             await self._committed()
-            return True
-        self._meanwhile[step] = change  # the one who has the turn notes it, and commits it after what it did
-        if lasting is None:
+        if is_free or lasting is None:
             return True
         entry = await lasting.log_host(step, host, change.during)
         if step in self._meanwhile:
@@ -734,20 +749,17 @@ class Turns:
     async def _write_again(self, kernel: Kernel) -> tuple[Lost, ...]:
         """Do again, in their order, the host's changes of files that are no step yet; the loss of each that fails.
 
-        Those that are made meanwhile are done again as well: they are the newest.
+        No other can be made meanwhile.
         """
-        lost, done = tuple[Lost, ...](), 0
-        while done < len(self._meanwhile):
-            step = list(self._meanwhile)[done]
-            host = self._meanwhile[step].host
+        lost = tuple[Lost, ...]()
+        for step, change in list(self._meanwhile.items()):
             try:
-                left = await host.change(kernel, again=True)
+                left = await change.host.change(kernel, again=True)
                 self._meanwhile[step] = replace(self._meanwhile[step], left=left)
             except (CellblockError, OSError) as error:
                 if kernel.ended:
                     break  # the kernel that takes its place is given them
-                lost += (not_done_again(host, str(error)),)
-            done += 1
+                lost += (not_done_again(change.host, str(error)),)
         return lost
 
 

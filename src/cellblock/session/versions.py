@@ -20,7 +20,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind, require_text
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
-from cellblock.session.hoststeps import ASIDE, FORGET, HostStep, not_done_again
+from cellblock.session.hoststeps import ASIDE, FORGET, HostStep, aside, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # what only sessions that last need
 
 _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
+_WENT_ON = "# what threads and processes did after their cells"
 _TRIES = 3
 """A step whose process is killed is taken again so often: it did not die of it the first time."""
 
@@ -80,7 +81,17 @@ class Versions(Turns):
             self._give_turn()
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
-        """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
+        """Bring a kernel that has run nothing yet to where a commit and what follows it lead. Until then it is nobody
+        else's.
+        """
+        self._rebuilt = anyio.Event()
+        try:
+            return await self._brought(lasting, kernel, past, keep_notebook=keep_notebook)
+        finally:
+            self._rebuilt.set()
+            self._rebuilt = None
+
+    async def _brought(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool) -> Resumed:
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
@@ -217,6 +228,7 @@ class Versions(Turns):
         lasting = self._require_lasting("hibernate")
         await self._take_turn()
         try:
+            await self._catch_up(lasting)
             await lasting.committed()
             while (kernel := self._kernel) is not None and self._meanwhile:
                 self._note_meanwhile(kernel)
@@ -306,7 +318,28 @@ class Versions(Turns):
 
     async def flush(self) -> None:
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
-        await self._require_lasting("flush").flush()
+        lasting = self._require_lasting("flush")
+        await self._catch_up_between_calls(lasting)
+        await lasting.flush()
+
+    async def _catch_up(self, lasting: Lasting) -> None:
+        """Have committed what threads and processes did since the newest step: it belongs to that. For one who has the
+        turn; `committed` must follow.
+        """
+        await lasting.finish()  # what saves states is no process of a cell's
+        kernel = self._kernel
+        if kernel is not None and not lasting.by_source and await kernel.stirred():
+            step = HostStep("run", buffers=(_WENT_ON.encode(),))
+            await self._asked(kernel, aside(_WENT_ON), step, changes=True)
+
+    async def _catch_up_between_calls(self, lasting: Lasting) -> None:
+        """The same for one who has not the turn. While another call has it, what that leads to is a state to come."""
+        if self._turns.value:
+            await self._take_turn()
+            try:
+                await self._catch_up(lasting)
+            finally:
+                self._give_turn()
 
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
@@ -331,6 +364,7 @@ class Versions(Turns):
         lasting = self._require_lasting("checkout")
         await self._acquire(wait=True)
         try:
+            await self._catch_up(lasting)
             await lasting.committed()
             await self._go_to(lasting, await lasting.resolve(revision), undoes=False)
         finally:
@@ -349,9 +383,7 @@ class Versions(Turns):
             self._kernel = old
             self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
-                lost = await self._write_again(old)  # what was written meanwhile is in the other
                 await new.close()
-            self._lost += lost
             raise
         await unbroken(partial(_leave, lasting, commit, deleted, old))
         return new
@@ -373,6 +405,7 @@ class Versions(Turns):
             await other._require_lasting("merge").committed()
         await self._acquire(wait=True)
         try:
+            await self._catch_up(lasting)
             await lasting.committed()
             name = other if isinstance(other, str) else str(other.name)
             theirs = await lasting.found(name)

@@ -221,7 +221,8 @@ class Finished:
 
     `gained` are names bound since the last reply, or to a value of another type, with their types' names;
     `dropped` are those no longer bound. `unsaved` are gained names of values that no commit can hold, each with the
-    full name of a type that tells why.
+    full name of a type that tells why. `left`, of a state that is saved: threads, processes or timers live on, and may
+    change it.
     """
 
     number: int
@@ -232,6 +233,7 @@ class Finished:
     gained: Mapping[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     unsaved: Mapping[str, str] = field(default_factory=dict)
+    left: bool = False
     buffers: tuple[Buffer, ...] = ()
     beside: tuple[Place, ...] = ()
 

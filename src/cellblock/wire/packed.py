@@ -15,7 +15,7 @@ from cellblock.wire.frames import PACKET_BYTES, ProtocolError
 from cellblock.wire.messages import Event, Finished, Request, Run
 
 _RUN = struct.Struct("<cQII")
-_FINISHED = struct.Struct("<cQddQ")
+_FINISHED = struct.Struct("<cQddQ?")
 
 
 def pack_request(request: Request, number: int) -> bytes | None:
@@ -32,7 +32,7 @@ def pack_event(event: Event) -> bytes | None:
     """The packet of an event that has a packed form, else None."""
     if type(event) is not Finished or event.failure is not None or event.buffers:
         return None
-    packet = _FINISHED.pack(b"F", event.number, event.duration_ms, event.cpu_ms, event.memory_peak)
+    packet = _FINISHED.pack(b"F", event.number, event.duration_ms, event.cpu_ms, event.memory_peak, event.left)
     if event.gained or event.dropped:
         packet += as_json([event.gained, event.dropped, event.unsaved]).encode()
     return packet if len(packet) <= PACKET_BYTES else None
@@ -57,7 +57,7 @@ def unpack_event(packet: bytes) -> Event | None:
         return None
     if not _FINISHED.size <= len(packet) <= PACKET_BYTES:
         raise ProtocolError("packed event of the wrong length")
-    _, number, duration, cpu, peak = _FINISHED.unpack_from(packet)
+    _, number, duration, cpu, peak, left = _FINISHED.unpack_from(packet)
     gained: dict[str, str] = {}
     dropped: tuple[str, ...] = ()
     unsaved: dict[str, str] = {}
@@ -75,4 +75,5 @@ def unpack_event(packet: bytes) -> Event | None:
         gained=gained,
         dropped=dropped,
         unsaved=unsaved,
+        left=left,
     )

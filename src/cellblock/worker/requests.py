@@ -42,7 +42,7 @@ from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint.gone import losses
 from cellblock.worker.checkpoint.sealing import wall_in
 from cellblock.worker.checkpoint.seeds import sow
-from cellblock.worker.checkpoint.twin import Woken, freeze
+from cellblock.worker.checkpoint.twin import Woken, are_left, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
 from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine import layout
@@ -344,6 +344,7 @@ class Worker:
             gained=gained,
             dropped=dropped,
             unsaved=self._unsaved(gained) if gained and self._at_once is not None else {},
+            left=self._at_once is not None and are_left(),
             buffers=buffers,
             beside=places,
             **cost,

@@ -227,6 +227,9 @@ class LocalKernel:
     def note_files(self) -> None:
         return None
 
+    async def stirred(self) -> bool:
+        return False
+
     async def recover(self, steps: int = 0) -> Recovery:
         if self._closed:
             raise SessionClosed("the session was closed", hint="open a new one")

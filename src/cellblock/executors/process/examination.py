@@ -11,14 +11,15 @@ _RIGHTS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 _SPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
 
 
-def examine(branch: int, parent: int, processes: int) -> None:
-    """Raise for a process that is not apart from the one it was copied from, or has any right.
+def examine(branch: int, copy: int, worker: int, processes: int) -> None:
+    """Raise for a process that is not apart from the frozen copy it was made of and from the worker, or has any right.
 
-    Both are known by their numbers in `processes`, the `/proc` of the parent's session: the host's own may hide them.
+    All are known by their numbers in `processes`, the `/proc` of the parent's session: the host's own may hide them.
+    The worker may be gone.
     What the kernel tells everybody is always looked at. Namespaces and descriptors it shows of a process that hides
     itself only to who has the right to trace it: to a host that is root.
     """
-    branched, origin = f"/proc/self/fd/{processes}/{branch}", f"/proc/self/fd/{processes}/{parent}"
+    branched, origin, session = (f"/proc/self/fd/{processes}/{process}" for process in (branch, copy, worker))
     of_branch, of_parent = _status(branched), _status(origin)
     if not of_parent:
         raise _ended()
@@ -33,7 +34,7 @@ def examine(branch: int, parent: int, processes: int) -> None:
             for space in _SPACES:
                 if os.readlink(f"{branched}/ns/{space}") == os.readlink(f"{origin}/ns/{space}"):
                     raise _refused(f"it is in the {space} namespace of the session it was branched from")
-            shared = _open_files(branched) & _open_files(origin)
+            shared = _open_files(branched) & (_open_files(origin) | _open_files(session))
             if shared:
                 raise _refused(f"it holds what the session it was branched from holds: {sorted(shared)[0]:.100}")
     except (FileNotFoundError, ProcessLookupError):
@@ -55,9 +56,10 @@ def _status(process: str) -> dict[str, str]:
 def _open_files(process: str) -> set[str]:
     """Sockets and pipes, which alone are told apart by their names."""
     found = set()
-    for name in os.listdir(f"{process}/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            found.add(os.readlink(f"{process}/fd/{name}"))
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for name in os.listdir(f"{process}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found.add(os.readlink(f"{process}/fd/{name}"))
     return {one for one in found if one.startswith(("socket:", "pipe:"))}
 
 

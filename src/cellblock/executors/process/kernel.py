@@ -83,7 +83,9 @@ class ProcessKernel(LinkedKernel):
         self._stem = stem
         self._branches: set[int] = set()
         self._room = 0
-        self._files_changed = False
+        self._files_changed = self._left = False
+        self._left_at, self._captured = -1, 0
+        """The newest states with which something was left that goes on, and that were to be saved."""
         self._captures = 0
         self._door = self._opened_door()
         self.capabilities = Capabilities(trust_level=family.trust_level, python="", walls=())
@@ -248,6 +250,7 @@ class ProcessKernel(LinkedKernel):
     def finished(self, *, tentative: bool) -> None:
         """The request under way was carried out: what it led to is a state to come back to."""
         if self._checkpoints.pending:
+            self._left = self._living().left
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
 
     async def _has_copy(self) -> bool:
@@ -281,6 +284,8 @@ class ProcessKernel(LinkedKernel):
 
     def _keep(self, number: int, forgotten: list[int], *, tentative: bool = False) -> None:
         self._files_changed = False
+        if self._left:
+            self._left_at = number
         self._shell.keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
         soon(self._expect)
 
@@ -309,6 +314,15 @@ class ProcessKernel(LinkedKernel):
                 return 0
             frozen = await awaited(self._checkpoints.pids())
             return await awaited(self._shell.end_since(began, frozen))
+
+    async def stirred(self) -> bool:
+        try:
+            async with self._changing, self._hearing:
+                frozen = await awaited(self._checkpoints.pids())
+                is_left = self._left_at >= self._captured
+                return not self.gone and (is_left or await awaited(self._shell.stirred(self._captured, frozen)))
+        except SessionClosed:  # what ends has its newest state alone
+            return False
 
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing, self._hearing:
@@ -351,6 +365,7 @@ class ProcessKernel(LinkedKernel):
                 listed = self._shell.capture(state.number, self._saved.number)
                 state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
         self._captures += 1
+        self._captured = max(self._captured, state.number)
         captured = Captured(
             stream,
             self._saved,
@@ -471,7 +486,7 @@ class ProcessKernel(LinkedKernel):
             awake = None
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
-        examine(inner_pid(link.pid, 1), inner_pid(stem._living().pid), processes)
+        examine(inner_pid(link.pid, 1), state.memory.pid(), inner_pid(stem._living().pid), processes)
         first.follow(link.pid)
         link.adopt(state.names)
         group = self._enclosure.enclose(link.pid)
@@ -499,7 +514,8 @@ class ProcessKernel(LinkedKernel):
 
     def _recover(self, steps: int) -> Waits[Recovery]:
         self.kill()
-        self._files_changed = False
+        self._files_changed = self._left = False
+        self._left_at = -1
         names = self._living().names if self._link is not None else {}
         exact = rewound = bool(self._spec.limits.max_checkpoints)
         forgotten = self._checkpoints.back(steps)

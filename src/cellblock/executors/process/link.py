@@ -73,6 +73,8 @@ class Link:
         self.closed = False
         self.beside = False
         """Whether large buffers go from memory to memory."""
+        self.left = False
+        """Whether the last request has left something that lives on."""
         self.killed = False
         """Whether the worker was killed: its end may not be seen yet."""
         self._waiting = 0
@@ -330,6 +332,7 @@ class Link:
         self._name_chars = sum(len(name) + len(kind) for name, kind in names.items())
 
     def _note(self, event: Finished) -> None:
+        self.left = event.left
         if event.dropped or event.gained:
             self.names = dict(self.names)  # checkpoints hold the ones before
         for name in event.dropped:

@@ -202,6 +202,10 @@ class LinkedKernel:
     def note_files(self) -> None:
         """See `Kernel`."""
 
+    async def stirred(self) -> bool:
+        """See `Kernel`."""
+        return False
+
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
 

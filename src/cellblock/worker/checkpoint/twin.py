@@ -281,6 +281,17 @@ def _fork_among_threads() -> bool:
     return True
 
 
+def are_left() -> bool:
+    """True if code of a cell may go on though the cell has ended: in a thread, in a child, or at a timer's signal."""
+    if not _is_alone() or any(signal.getitimer(timer)[0] for timer in _TIMERS):
+        return True
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def _is_alone() -> bool:
     try:
         return len(os.listdir("/proc/self/task")) == 1

@@ -56,6 +56,11 @@ class Service:
         self._history.spare = self._captures.drop_files
         self._peak: Peak | None = None
         self._adopted = 0
+        self._ours: set[int] = set()
+        """Copies and scribes that init may come to adopt."""
+        self._kept = 0
+        self._reaped = -1
+        """After the beginning of which checkpoint another process ended that init had adopted."""
         self._gives_way = False
         self._look_at = time.monotonic() + IDLE_SECONDS
         self._answers: dict[object, Callable[[Message, list[int]], None]] = {
@@ -67,6 +72,7 @@ class Service:
             "sweep": self._sweep,
             "hold back": self._hold_back,
             "end": self._end,
+            "stirred": self._stirred,
             "export": self._export,
             "exported": self._exported,
             "import": self._import,
@@ -188,6 +194,9 @@ class Service:
     def _reap(self) -> None:
         """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
         for process, status in ended_children():
+            if process not in self._ours:
+                self._reaped = self._kept
+            self._ours.discard(process)
             if process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
 
@@ -209,6 +218,7 @@ class Service:
 
     def _keep(self, message: Message, descriptors: list[int]) -> None:
         """A step has come to its end: a checkpoint."""
+        self._kept = _number(message["number"])
         self._expect(message, descriptors)
         forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
         self._copies.drop(forgotten)
@@ -235,6 +245,7 @@ class Service:
         self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
         self._watch.follow(worker)
+        self._ours |= self._watch.frozen
         self._budget.woken(worker)
         self._budget.reserved = False
         if self._peak is not None:
@@ -257,6 +268,7 @@ class Service:
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
         if not self._nested:
             prctl(PR_SET_DUMPABLE, 1)
+        self._reaped = -1
         control.send(self._channel, {"swept": True, "missed": _told(missed)})
 
     def _hold_back(self, message: Message, _descriptors: list[int]) -> None:
@@ -271,6 +283,14 @@ class Service:
         count = ending.end_since(float(str(message["since"])), self._watch.worker, spared)
         self._watch.continued()
         control.send(self._channel, {"count": count})
+
+    def _stirred(self, message: Message, _descriptors: list[int]) -> None:
+        """Tell if other processes than the worker may have changed anything since a checkpoint."""
+        self._exempt(message["frozen"])
+        others = set(holdings.processes()) - {self._watch.worker} - self._watch.frozen - self._ours
+        lives = [life for life in map(holdings.life, others) if life is not None]
+        alive = any(not (life.ended or life.parent in self._watch.frozen) for life in lives)  # of a copy are scribes
+        control.send(self._channel, {"stirred": alive or self._reaped >= _number(message["since"])})
 
     def _export(self, message: Message, descriptors: list[int]) -> None:
         """Give the host what a branch is made of: the files of a checkpoint, and this session's namespaces."""
@@ -336,6 +356,7 @@ class Service:
     def _know_scribes(self) -> None:
         self._supervisor.saving = self._captures.copies
         self._watch.scribes = self._captures.scribes
+        self._ours |= self._captures.scribes
         self._quota.saving(len(self._captures.scribes | self._captures.copies), self._captures.copies)
 
     def _exempt(self, frozen: object) -> None:

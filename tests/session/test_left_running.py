@@ -1,0 +1,155 @@
+"""Threads, processes and timers of a cell that go on after it: what they did is saved before their process is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import ExecutionLimits, Session, Versioned
+
+Open = Callable[..., Session]
+
+BEGIN = """
+import os, signal, subprocess, threading, time
+done = []
+def act():
+    time.sleep(0.2)
+    open('out.txt', 'w').write('done')
+    done.append(1)
+"""
+LEFT = {
+    "thread": "threading.Thread(target=act).start()",
+    "timer of a thread": "threading.Timer(0.1, act).start()",
+    "alarm": "signal.signal(signal.SIGALRM, lambda *_: act())\nsignal.setitimer(signal.ITIMER_REAL, 0.1)",
+    "thread that ends a process": (
+        "threading.Thread(target=lambda: (subprocess.run(['sleep', '0.2']), act())).start()"
+    ),
+    "process": "p = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo done > out.txt'])",
+    "process of a process": "subprocess.run(['sh', '-c', '(sleep 0.2; echo done > out.txt) &'])",
+    "forked process": "if not os.fork():\n    act()\n    os._exit(0)",
+}
+
+
+def _flush_and_kill(session: Session) -> None:
+    session.flush()
+    session.kill()
+
+
+SAVING: dict[str, Callable[[Session], None]] = {
+    "hibernate": lambda session: session.hibernate(),
+    "close": lambda session: session.close(),
+    "flush and kill": _flush_and_kill,
+}
+
+
+def _wait_until_done(session: Session) -> None:
+    deadline = time.monotonic() + 20
+    while "out.txt" not in session.files.list() or not session.files.read("out.txt"):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.1)  # a thread goes on after it has written
+
+
+def _state(session: Session) -> tuple[bool, object]:
+    return session.run("os.path.exists('out.txt')").value is True, session["done"]
+
+
+@pytest.mark.parametrize("saving", SAVING)
+@pytest.mark.parametrize("left", LEFT)
+def test_effects_after_the_end_of_a_cell_are_saved(opened: Open, left: str, saving: str) -> None:
+    session = opened()
+    assert session.run(BEGIN).ok
+    assert session.run(LEFT[left]).ok
+    _wait_until_done(session)
+    before = session["done"]
+    SAVING[saving](session)
+    session.close()
+    assert _state(opened()) == (True, before)
+
+
+def test_effects_of_a_command_in_the_background_are_saved(opened: Open) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.shell("(sleep 0.2; echo done > out.txt) &")
+    _wait_until_done(session)
+    session.hibernate()
+    assert _state(session) == (True, [])
+
+
+@pytest.mark.parametrize("left", ["thread", "process", "process of a process"])
+def test_effects_are_saved_though_they_were_waited_for_aside(opened: Open, left: str) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(LEFT[left])
+    session.aside("while not os.path.exists('out.txt') or threading.active_count() > 1: time.sleep(0.01)", reads=True)
+    if left == "process":
+        assert session.aside("p.wait()", reads=True) == 0
+    time.sleep(0.1)
+    assert session.aside("1", reads=True) == 1
+    done = session["done"]
+    session.hibernate()
+    assert _state(session) == (True, done)
+
+
+def test_effects_are_saved_though_the_host_wrote_a_file_meanwhile(opened: Open) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(LEFT["thread"])
+    session.files.write("a", b"")
+    _wait_until_done(session)
+    session.hibernate()
+    assert _state(session) == (True, [1])
+
+
+def test_effects_are_saved_by_the_hibernation_of_an_idle_session(url: str) -> None:
+    with Session("one", state=Versioned(url, hibernate_after=1.0)) as session:
+        session.run(BEGIN)
+        session.run(LEFT["thread"])
+        deadline = time.monotonic() + 20
+        while "asleep" not in repr(session):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert _state(session) == (True, [1])
+
+
+def test_effects_go_to_a_branch_and_stay_beside_a_merge_and_a_checkout(opened: Open) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(LEFT["thread"])
+    _wait_until_done(session)
+    with session.branch() as branch:
+        assert _state(branch) == (True, [1])
+        branch.run("other = 1")
+        session.run(LEFT["process"].replace("out.txt", "more.txt"))
+        while "more.txt" not in session.files.list():
+            time.sleep(0.01)
+        session.merge(branch)
+    assert _state(session) == (True, [1])
+    assert "more.txt" in session.files.list()
+
+
+def test_effects_belong_to_the_step_that_they_came_after(opened: Open) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(LEFT["thread"])
+    _wait_until_done(session)
+    session.flush()
+    session.undo()
+    assert _state(session) == (False, [])
+
+
+def test_session_without_anything_left_is_committed_by_its_steps_alone(opened: Open) -> None:
+    session = opened(limits=ExecutionLimits(max_checkpoints=2))
+    session.shell("true")
+    session.run("import subprocess; subprocess.run(['true'], check=True)")
+    for number in range(8):
+        session.run(f"x = {number}")
+        session.flush()
+        if number == 3:
+            session.kill()
+    session.hibernate()
+    session.run("y = 2")
+    session.close()
+    assert [one.kind for one in opened().log()] == ["python"] * 10 + ["shell", "open"]
