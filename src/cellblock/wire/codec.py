@@ -68,7 +68,7 @@ _EVENTS: dict[str, type] = {
     "loading": Loading,
     "finished": Finished,
 }
-_MAY_LACK = {"beside", "group", "left", "unsaved"}
+_MAY_LACK = {"beside", "left", "unsaved"}
 """Fields that are left out of most messages."""
 _WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
 _TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
