@@ -133,6 +133,8 @@ class Saving:
         for root in group:
             for one in walk.spaces_of.get(root, ()):
                 self._take_own(one)
+        self.begin = len(self._memo)
+        """How much is in the memo before anything is written."""
 
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
         self.spaces.append(how)

@@ -24,6 +24,7 @@ from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, ca
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.texts import Memo, unify
 from cellblock.worker.saving.trial import Piece, Trial, pieces_of
 from cellblock.worker.saving.walk import Walk
 from cellblock.worker.saving.work import Ended, Work
@@ -202,7 +203,7 @@ class _Snapshot:
             pickler.dump(self._walk.values[number])
         except Exception:  # the other way tells why
             return False
-        self._keep_memo(key, [number], pickler)
+        self._keep_memo(key, [number], unify(sink, pickler.memo.copy(), 0))
         self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
         self._tell(self._labels[number], key, self._walk.values[number], plain=True)
         return True
@@ -264,7 +265,7 @@ class _Snapshot:
             writing = _Writing(self, key, roots, kept=kept)
             writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
-                pickler = writing.write()
+                memo = writing.write()
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             BaseException.with_traceback(error, None)  # its frames would count among what refers to the values
             if is_a(error, RecursionError) and not deep:
@@ -275,7 +276,7 @@ class _Snapshot:
         if kept:
             group = writing.record()
             self._groups.append(group)
-            self._keep_memo(key, roots, pickler)
+            self._keep_memo(key, roots, memo)
             if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
                 self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
@@ -325,9 +326,9 @@ class _Snapshot:
         if name is not None:
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
-    def _keep_memo(self, key: str, roots: list[int], pickler: Any) -> None:
+    def _keep_memo(self, key: str, roots: list[int], memo: Memo) -> None:
         if any(self._walk.find(one) in self._shared for one in roots):
-            self._memos[key] = {one: place for one, (place, _) in pickler.memo.copy().items()}
+            self._memos[key] = {one: place for one, (place, _) in memo.items()}
 
     def references(self, roots: list[int]) -> dict[int, tuple[str, int]]:
         """What of other groups these roots share, by ids: the key of the group, and the place in its memo."""
@@ -383,16 +384,17 @@ class _Writing:
         )
         self._needs.update(key for key, _ in self.saving.references.values())
 
-    def write(self) -> Any:
-        """Write all. The pickler."""
+    def write(self) -> Memo:
+        """Write all. The memo of the stream."""
         snapshot, walk = self._snapshot, self._snapshot._walk
-        named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
+        named = dict(sorted((snapshot._labels[one], walk.values[one]) for one in self._roots if one in snapshot._labels))
         # all of the group's: their positions are what others refer to
         others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere(snapshot.work.go_on)
         sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
-        return self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        pickler = self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        return {} if self._sink is None else unify(self._sink, pickler.memo.copy(), self.saving.begin)
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None
