@@ -136,14 +136,14 @@ def _of_ctypes(saving: Saving, value: Any) -> Reduced:
         return operator.mul, (value._type_, value._length_)
     if issubclass(value, ctypes._Pointer):
         return ctypes.POINTER, (value._type_,)
-    held = {name: one for name, one in vars(value).items() if name not in _OWN and not _is_slot(value, one)}
+    held = {name: one for name, one in _ordered(vars(value)) if name not in _OWN and not _is_slot(value, one)}
     early = ("__module__", "_pack_", "_anonymous_", "_flags_", "_restype_", "_argtypes_")
     body = {name: held.pop(name) for name in early if name in held}
     late = {name: one for name, one in held.items() if type(one).__module__ != "_ctypes"}
     fields = {"_fields_": late.pop("_fields_")} if "_fields_" in late else {}
     like = next(one for one in value.__mro__ if saving.origins.of(one) is not None)
     made = (like, name_of(value), value.__bases__, body)
-    state = {**fields, **late, "__qualname__": qualname_of(value)}
+    state = {**fields, "__doc__": None, **late, "__qualname__": qualname_of(value)}
     return building.foreign_class, made, state, None, None, building.set_foreign
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from cellblock.worker.saving import building
+from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
@@ -214,7 +215,7 @@ class Saving:
                 return refuse
             if name in NAMED_FAMILIES:
                 return NAMED_FAMILIES[name]
-        way = way_of(kind, self.origins)
+        way = without_caches(kind, way_of(kind, self.origins))
 
         def usual(_: Saving, value: Any) -> Reduced:
             return way(value)

@@ -293,7 +293,8 @@ class _Reading:
             if known:
                 sys.modules[made.__name__] = made
         if name == "builtins":
-            space["__builtins__"] = self._restoring.namespace.get("__builtins__", __builtins__)
+            standard: Any = self._restoring.namespace.get("__builtins__", __builtins__)
+            space["__builtins__"] = vars(standard) if isinstance(standard, types.ModuleType) else standard  # as of `exec`
         return space
 
 

@@ -38,8 +38,8 @@ from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-    TENSOR, CONTEXT, TIME, INLINE,
-) = range(20)  # fmt: skip
+    TENSOR, CONTEXT, TIME, INLINE, BARE,
+) = range(21)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -100,6 +100,8 @@ class Kinds(dict[int, int]):
         named = full_name(kind)
         if named in _BY_NAME:
             return ATOM
+        if named == "pandas._libs.internals.BlockValuesRefs":  # it refers weakly to all that share a memory
+            return BARE
         families = set(map(full_name, mro_of(kind)))
         if not families.isdisjoint(_LEAVES):
             return LEAF
@@ -134,7 +136,8 @@ _BY_NAME = frozenset(
 _LEAVES = frozenset(
     (
         "pandas.Index", "pandas.core.indexes.base.Index", "pandas.core.dtypes.base.ExtensionDtype",
-        "pandas.api.extensions.ExtensionDtype", "pandas._libs.internals.BlockPlacement",
+        "pandas.api.extensions.ExtensionDtype", "pandas._libs.internals.BlockPlacement", "pyarrow.lib.Array",
+        "pyarrow.lib.ChunkedArray",
     )
 )  # fmt: skip
 """Types, and those derived from them, whose objects never change and are shared by much that is otherwise apart: a
@@ -390,6 +393,8 @@ class Walk:
             elif kind == TENSOR:
                 owner[id(one)] = root
                 special += self._of_tensor(one)
+            elif kind == BARE:  # nothing of what it refers to is saved with it
+                owner[id(one)] = root
             elif kind == WEAK:
                 owner[id(one)] = root
                 self._weak.append((root, one))
