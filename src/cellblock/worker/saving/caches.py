@@ -9,19 +9,15 @@ from cellblock.worker.saving.facts import full_name, is_a, mro_of
 
 _LEFT_OUT: Any = object()
 CACHES: dict[str, dict[str, Any]] = {
-    "pandas.core.base.PandasObject": {"_cache": _LEFT_OUT},
-    "pandas.core.base.SelectionMixin": {"_cache": _LEFT_OUT},
-    "pandas.core.arrays.base.ExtensionArray": {"_cache": _LEFT_OUT},
-    "pandas.api.extensions.ExtensionArray": {"_cache": _LEFT_OUT},
-    "pandas.core.dtypes.base.ExtensionDtype": {"_cache": _LEFT_OUT},
-    "pandas.api.extensions.ExtensionDtype": {"_cache": _LEFT_OUT},
+    "pandas": {"_cache": _LEFT_OUT},
 }
-"""Of types and those derived from them, by full names: what is saved of an attribute, wherever an object has it."""
+"""Of packages: what is saved of attributes of these names, wherever an object of their types has them."""
 
 
 def without_caches(kind: type, way: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """From an object of this type to what `__reduce__` gives, without what its caches hold."""
-    saved = {name: one for base in mro_of(kind) for name, one in CACHES.get(full_name(base), {}).items()}
+    packages = {full_name(base).partition(".")[0] for base in mro_of(kind)}
+    saved = {name: one for package in packages & CACHES.keys() for name, one in CACHES[package].items()}
     if not saved:
         return way
 
