@@ -92,7 +92,7 @@ def _dtype(_: Saving, value: Any) -> Reduced:
 def _kind(dtype: Any) -> Any:
     """A type of numbers or texts by its text: several objects may be of one, and loading makes others the same."""
     plain = dtype.char in _PLAIN and dtype.metadata is None
-    return dtype.str if plain else dtype
+    return sys.intern(dtype.str) if plain else dtype
 
 
 _PLAIN = "?bhilqBHILQefdgFDGmMSUO"

@@ -14,7 +14,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from cellblock.text import represent
-from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches, tensors
+from cellblock.worker.saving import ambient, arrays, classes, codecs, figures, frames, functions, parts, patches, tensors
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
@@ -24,12 +24,12 @@ from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, ca
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
-from cellblock.worker.saving.texts import Memo, unify
+from cellblock.worker.saving.texts import unify
 from cellblock.worker.saving.trial import Piece, Trial, pieces_of
 from cellblock.worker.saving.walk import Walk
 from cellblock.worker.saving.work import Ended, Work
 
-__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "tensors", "unsaved"]
+__all__ = ["arrays", "classes", "codecs", "figures", "frames", "functions", "parts", "save", "tensors", "unsaved"]
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
@@ -203,7 +203,7 @@ class _Snapshot:
             pickler.dump(self._walk.values[number])
         except Exception:  # the other way tells why
             return False
-        self._keep_memo(key, [number], unify(sink, pickler.memo.copy(), 0))
+        self._keep_memo(key, [number], pickler, unify(sink, pickler, 0))
         self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
         self._tell(self._labels[number], key, self._walk.values[number], plain=True)
         return True
@@ -265,7 +265,7 @@ class _Snapshot:
             writing = _Writing(self, key, roots, kept=kept)
             writing.saving.deep = deep
             with unlimited() if deep else nullcontext():
-                memo = writing.write()
+                pickler = writing.write()
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
             BaseException.with_traceback(error, None)  # its frames would count among what refers to the values
             if is_a(error, RecursionError) and not deep:
@@ -276,7 +276,7 @@ class _Snapshot:
         if kept:
             group = writing.record()
             self._groups.append(group)
-            self._keep_memo(key, roots, memo)
+            self._keep_memo(key, roots, pickler, writing.numbers)
             if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
                 self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
@@ -326,9 +326,10 @@ class _Snapshot:
         if name is not None:
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
-    def _keep_memo(self, key: str, roots: list[int], memo: Memo) -> None:
+    def _keep_memo(self, key: str, roots: list[int], pickler: Any, numbers: list[int]) -> None:
         if any(self._walk.find(one) in self._shared for one in roots):
-            self._memos[key] = {one: place for one, (place, _) in memo.items()}
+            held = pickler.memo.copy().items()
+            self._memos[key] = {one: numbers[place] if numbers else place for one, (place, _) in held}
 
     def references(self, roots: list[int]) -> dict[int, tuple[str, int]]:
         """What of other groups these roots share, by ids: the key of the group, and the place in its memo."""
@@ -365,6 +366,8 @@ class _Writing:
         self._key = key
         self._roots = roots
         self.pieces: dict[str, Piece] = {}
+        self.numbers: list[int] = []
+        """Places in the memo, as `unify` gives them."""
         self._sink = snapshot._sink(self.pieces if snapshot.trial is not None else None) if kept else None
         self._needs: set[str] = set()
         self._pickled: list[tuple[int, list[str]]] = []
@@ -384,8 +387,8 @@ class _Writing:
         )
         self._needs.update(key for key, _ in self.saving.references.values())
 
-    def write(self) -> Memo:
-        """Write all. The memo of the stream."""
+    def write(self) -> Any:
+        """Write all. The pickler."""
         snapshot, walk = self._snapshot, self._snapshot._walk
         named = dict(sorted((snapshot._labels[one], walk.values[one]) for one in self._roots if one in snapshot._labels))
         # all of the group's: their positions are what others refer to
@@ -394,7 +397,9 @@ class _Writing:
         sink: Any = self._sink if self._sink is not None else Nowhere(snapshot.work.go_on)
         sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
         pickler = self.saving.dump((named, anonymous), sink, self._keep_buffer)
-        return {} if self._sink is None else unify(self._sink, pickler.memo.copy(), self.saving.begin)
+        if self._sink is not None:
+            self.numbers = unify(self._sink, pickler, self.saving.begin)
+        return pickler
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None

@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 CHUNK = 2**20
-_MOST_TAKEN = 4 * CHUNK
+_MOST_TAKEN = CHUNK // 2
 SIMPLE = b"\n"
 """The first line of a stream that is a standard pickle of one name's value; otherwise it lists spaces."""
 LONG = 2**18
@@ -23,7 +23,7 @@ class Sink:
 
     A long text or run of bytes begins a piece of its own: a change before it leaves its pieces what they were.
     `put_long` puts one away; the pickler hands over the very object that the session holds. Until it ends a stream of
-    at most 4 MB, without what is long, is `taken`, and nothing of it is put away.
+    at most 512 kB, without what is long, is `taken`, and nothing of it is put away.
     """
 
     __slots__ = ("_put", "_put_long", "_waiting", "chunks", "held", "taken")

@@ -27,32 +27,35 @@ _COUNTED = {_TEXT: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8, 0x8A
 """Opcodes that a count follows, and then so many bytes: the length of the count."""
 _EXTENSIONS = {0x82: 2, 0x83: 3, 0x84: 5}
 """The lengths of opcodes of `copyreg.add_extension`."""
+_SPECIAL = frozenset((_GET, _LONG_GET, _MEMOIZE, _FRAME, _PROTO, *_COUNTED, *_EXTENSIONS))
 
 
-def unify(sink: Sink, memo: Memo, begin: int) -> Memo:
-    """Have the stream that a sink holds be as if equal texts had been one; the memo of that stream.
+def unify(sink: Sink, pickler: Any, begin: int) -> list[int]:
+    """Have the stream that a sink holds be as if equal texts had been one; new places in the memo, by the old ones.
 
-    `memo` is the pickler's, in which so many objects were to `begin` with. The stream's first line is no pickle. It
-    stays as it is where the sink has put parts of it away, or a great many texts are equal.
+    Empty where they are what they were. In the pickler's memo so many objects were to `begin` with. The stream's
+    first line is no pickle. It stays as it is where the sink has put parts of it away, or a great many texts are equal.
     """
     if sink.taken is None:
-        return memo
-    texts = [(place, one) for place, one in memo.values() if type(one) is str and len(one) < _VALUE]
-    repeated = len(texts) - len({one for _, one in texts})
+        return []
+    memo: Memo = pickler.memo.copy()
+    found = [one for _, one in memo.values() if type(one) is str]
+    repeated = len(found) - len(set(found))
     if repeated > _BULK or (repeated == 0 and sink.held < _ONE_FRAME):
-        return memo
-    numbers, again = _numbers(dict(texts) if repeated else {}, len(memo))
+        return []
+    numbers, again = _numbers(memo) if repeated else ([], frozenset[int]())
     sink.replace(_Rewriting(sink.taken, numbers, again, begin).run())
-    return {one: (numbers[place], value) for one, (place, value) in memo.items()} if again else memo
+    return numbers
 
 
-def _numbers(texts: dict[int, str], count: int) -> tuple[list[int], frozenset[int]]:
+def _numbers(memo: Memo) -> tuple[list[int], frozenset[int]]:
     """The new place for each old one, and the old places of texts that were there before."""
+    texts = {place: one for place, one in memo.values() if type(one) is str and len(one) < _VALUE}
     first: dict[str, int] = {}
     numbers: list[int] = []
     again: list[int] = []
     following = 0
-    for place in range(count):
+    for place in range(len(memo)):
         number = first.setdefault(texts[place], following) if place in texts else following
         if number == following:
             following += 1
@@ -82,9 +85,15 @@ class _Rewriting:
         end = len(data)
         while at < end:
             opcode = data[at]
-            if opcode == _TEXT:
-                text = at
-                at += 2 + data[at + 1]
+            if opcode not in _SPECIAL:
+                at = plain(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            elif opcode == _GET or opcode == _LONG_GET:
+                start, at = at, at + (2 if opcode == _GET else 5)
+                old = data[start + 1] if opcode == _GET else int.from_bytes(data[start + 1 : at], "little")
+                if again and numbers[old] != old:
+                    take(data[kept:start])
+                    take(_get(numbers[old]))
+                    kept = at
             elif opcode == _MEMOIZE:
                 if place in again:
                     take(data[kept:text])
@@ -92,13 +101,9 @@ class _Rewriting:
                     kept = at + 1
                 place += 1
                 at += 1
-            elif opcode in (_GET, _LONG_GET):
-                start, at = at, at + (2 if opcode == _GET else 5)
-                old = int.from_bytes(data[start + 1 : at], "little")
-                if numbers[old] != old:
-                    take(data[kept:start])
-                    take(_get(numbers[old]))
-                    kept = at
+            elif opcode == _TEXT:
+                text = at
+                at += 2 + data[at + 1]
             elif opcode in _COUNTED:
                 start, text = at, at
                 at += 1 + _COUNTED[opcode]
@@ -120,10 +125,8 @@ class _Rewriting:
                 self._end_frame()
                 self._written.append(data[at : at + 2])
                 at = kept = at + 2
-            elif opcode in _EXTENSIONS:
-                at += _EXTENSIONS[opcode]
             else:
-                at = plain(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+                at += _EXTENSIONS[opcode]
         take(data[kept:])
         self._end_frame()
         return self._written
