@@ -87,6 +87,13 @@ BUILDER = _stand_in("builder")
 NUMBERS = {id(one): number for number, one in enumerate((*STAND_INS.values(), *building.BUILDERS))}
 
 
+class SpaceOf:
+    """Stands for the globals of a function, those of a module in which others have its place."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+
 class Saving:
     """What reducers have to know of the group that is pickled: what it defines itself, and what lies elsewhere."""
 
@@ -123,6 +130,7 @@ class Saving:
         self.spaces: list[list[str]] = []
         self.kept: list[Any] = []
         """What was made while pickling and whose identity the memo relies on."""
+        self._of_modules: dict[str, SpaceOf] = {}
         self.last: Any = None
         self.deep = False
         """Whether values nest so deep that the standard pickler gives up."""
@@ -140,6 +148,11 @@ class Saving:
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
         self.spaces.append(how)
         self._memo[id(space)] = (len(self._memo), space)
+
+    def space_of(self, mapping: dict[str, Any]) -> Any:
+        """What the globals of a function are written as."""
+        module = self.origins.space(mapping)
+        return mapping if module is None else self._of_modules.setdefault(module, SpaceOf(module))
 
     def _take_own(self, space: dict[str, Any]) -> None:
         """The globals of functions that were made apart from every module: `exec` with a dictionary."""
@@ -281,4 +294,4 @@ def is_full(one: types.CellType) -> bool:
     return True
 
 
-__all__ = ["REDUCERS", "Reduced", "Saving", "family", "is_full", "named", "named_family", "reducer", "refuse"]
+__all__ = ["REDUCERS", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse"]

@@ -172,7 +172,7 @@ class Walk:
         """Modules that were met, by their ids."""
         self._module_spaces: set[tuple[int, str]] = set()
         self.modules_of: dict[int, set[str]] = {}
-        """Modules whose dictionaries values refer to, such as functions whose places there others have taken."""
+        """Modules whose dictionaries values refer to."""
         self._weak: list[tuple[int, Any]] = []
         self._pending: list[int] = []
         self._is_standard = False
@@ -426,12 +426,9 @@ class Walk:
         parts += [definition.__annotations__, definition.__dict__, getattr(definition, "__type_params__", None)]
         space = definition.__globals__
         if space is not self._namespace:
-            module = self._origins.space(space)
-            if module is None:
+            if self._origins.space(space) is None:
                 self._spaces.setdefault(id(space), (root, space))
                 parts.append(space)
-            else:
-                self._module_spaces.add((root, module))
         return parts
 
     def _of_tensor(self, tensor: Any) -> list[Any]:
