@@ -193,7 +193,7 @@ def test_what_was_loaded_is_no_change_beside_a_change_of_it(
 
 def test_figure_that_was_loaded_is_no_change_beside_a_change_of_it(parted: Parted) -> None:
     pytest.importorskip("matplotlib")
-    made = "import matplotlib.pyplot as plt; fig, ax = plt.subplots(); ax.plot([1, 2], label='normal'); plt.close('all')"
+    made = "import matplotlib.pyplot as plt; fig, ax = plt.subplots(); ax.plot([1], label='normal'); plt.close('all')"
     session, branch = parted(made, "q = 1", "q2 = 1")
     session.hibernate()
     assert session.run("q = 2").ok

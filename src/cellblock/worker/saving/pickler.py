@@ -294,4 +294,6 @@ def is_full(one: types.CellType) -> bool:
     return True
 
 
-__all__ = ["REDUCERS", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse"]
+__all__ = [
+    "REDUCERS", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse",
+]  # fmt: skip

@@ -294,7 +294,8 @@ class _Reading:
                 sys.modules[made.__name__] = made
         if name == "builtins":
             standard: Any = self._restoring.namespace.get("__builtins__", __builtins__)
-            space["__builtins__"] = vars(standard) if isinstance(standard, types.ModuleType) else standard  # as of `exec`
+            # as `exec` has it
+            space["__builtins__"] = vars(standard) if isinstance(standard, types.ModuleType) else standard
         return space
 
 

@@ -14,7 +14,18 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from cellblock.text import represent
-from cellblock.worker.saving import ambient, arrays, classes, codecs, figures, frames, functions, parts, patches, tensors
+from cellblock.worker.saving import (
+    ambient,
+    arrays,
+    classes,
+    codecs,
+    figures,
+    frames,
+    functions,
+    parts,
+    patches,
+    tensors,
+)
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
@@ -23,6 +34,7 @@ from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
+from cellblock.worker.saving.sets import order
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.texts import unify
 from cellblock.worker.saving.trial import Piece, Trial, pieces_of
@@ -158,6 +170,8 @@ class _Snapshot:
         for label, value in self._around.items():
             self._labels[self._walk.add(value, label, ties=label != _LAST)] = label
         self._walk.run()
+        if self._put is not _nowhere:
+            order(self._walk.sets)
         self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
         for number, error in self._walk.failed.items():
             self._lose(number, error, self._walk.values[number])
@@ -390,7 +404,8 @@ class _Writing:
     def write(self) -> Any:
         """Write all. The pickler."""
         snapshot, walk = self._snapshot, self._snapshot._walk
-        named = dict(sorted((snapshot._labels[one], walk.values[one]) for one in self._roots if one in snapshot._labels))
+        labels = snapshot._labels
+        named = {labels[one]: walk.values[one] for one in sorted(labels.keys() & self._roots, key=labels.__getitem__)}
         # all of the group's: their positions are what others refer to
         others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)

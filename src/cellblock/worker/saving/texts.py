@@ -87,7 +87,7 @@ class _Rewriting:
             opcode = data[at]
             if opcode not in _SPECIAL:
                 at = plain(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-            elif opcode == _GET or opcode == _LONG_GET:
+            elif opcode in (_GET, _LONG_GET):
                 start, at = at, at + (2 if opcode == _GET else 5)
                 old = data[start + 1] if opcode == _GET else int.from_bytes(data[start + 1 : at], "little")
                 if again and numbers[old] != old:

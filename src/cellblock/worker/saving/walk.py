@@ -58,6 +58,7 @@ VARIABLES = tuple(
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
 _VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
+_SET_ITERATOR = type(iter(set()))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
@@ -178,6 +179,9 @@ class Walk:
         self._is_standard = False
         self.standard: set[int] = set()
         """Roots that the standard pickler can do alone: plain containers, text and numbers."""
+        self.sets: list[set[Any]] = []
+        """Those that no iterator is under way in, once all is walked."""
+        self._iterated: set[int] = set()
         self.failed: dict[int, BaseException] = {}
         """Roots that could not be walked."""
         self.touched: dict[int, dict[int, int]] = {}
@@ -224,6 +228,7 @@ class Walk:
                     raise
                 except BaseException as error:  # the code of a value's own, whatever it answered
                     self.failed[number] = error
+        self.sets = [one for one in self.sets if id(one) not in self._iterated]
         self._tie_weak()
         for root, space in self._spaces.values():
             self.spaces_of.setdefault(self.find(root), []).append(space)
@@ -339,8 +344,12 @@ class Walk:
             if kind in (PLAIN, LEAF):
                 owner[id(one)] = root
                 following.append(one)
-                if id(type(one)) not in _STANDARD:
+                if type(one) is set:
+                    self.sets.append(one)
+                elif id(type(one)) not in _STANDARD:
                     self._is_standard = False
+                    if type(one) is _SET_ITERATOR:
+                        self._iterated.update(map(id, gc.get_referents(one)))
             elif kind == SPACE:
                 if one is self._namespace:
                     self._is_standard = False
@@ -425,10 +434,9 @@ class Walk:
         parts = [definition.__closure__, definition.__defaults__, definition.__kwdefaults__]
         parts += [definition.__annotations__, definition.__dict__, getattr(definition, "__type_params__", None)]
         space = definition.__globals__
-        if space is not self._namespace:
-            if self._origins.space(space) is None:
-                self._spaces.setdefault(id(space), (root, space))
-                parts.append(space)
+        if space is not self._namespace and self._origins.space(space) is None:
+            self._spaces.setdefault(id(space), (root, space))
+            parts.append(space)
         return parts
 
     def _of_tensor(self, tensor: Any) -> list[Any]:
