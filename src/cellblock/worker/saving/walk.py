@@ -58,7 +58,7 @@ VARIABLES = tuple(
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
 _VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
-_SET_ITERATOR = type(iter(set()))
+_SET_ITERATOR: type = type(iter(set[int]()))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
