@@ -165,7 +165,7 @@ p = P(); pair = collections.namedtuple('pair', 'n hi')
 class Row:
     'a row'
     n: int = 0
-rows = [Row(1), {'n': 'hi', 'hi': 'n'}]
+rows = [Row(1), {'n': 'hi', 'hi': 'n'}]; tags = {f'tag {n}' for n in range(40)}
 class Kind(enum.Enum): N = 1
 def made(n): return lambda: (json, n)
 call = made('n')
