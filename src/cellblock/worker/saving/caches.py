@@ -10,7 +10,10 @@ from cellblock.worker.saving.facts import full_name, is_a, mro_of
 _LEFT_OUT: Any = object()
 CACHES: dict[str, dict[str, Any]] = {
     "pandas": {"_cache": _LEFT_OUT},
-}
+    "matplotlib": {
+        "_stale": True, "_invalid": 2, "_inverted": None, "_transformed_path": None, "_transformed_points": None,
+    },
+}  # fmt: skip
 """Of packages: what is saved of attributes of these names, wherever an object of their types has them."""
 
 
