@@ -158,12 +158,13 @@ class Saving:
         """The globals of functions that were made apart from every module: `exec` with a dictionary."""
         held = space.get("__builtins__")
         standard = held is not None and (is_a(held, types.ModuleType) or (type(held) is dict and "print" in held))
+        builtins = "" if not standard else "builtins" if type(held) is dict else "builtins module"
         made = self.walk.hand.get(id(space))
         if made is not None:
             known = "known" if sys.modules.get(made.__name__) is made else ""
-            self._take_space(space, ["hand", made.__name__, known, "builtins" if standard else ""])
+            self._take_space(space, ["hand", made.__name__, known, builtins])
         else:
-            self._take_space(space, ["own", "builtins"] if standard else ["own"])
+            self._take_space(space, ["own", builtins] if standard else ["own"])
         items = [(key, one) for key, one in space.items() if not (standard and key == "__builtins__")]
         self.later.append((building.fill_space, (space, items)))
 

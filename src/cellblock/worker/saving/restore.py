@@ -292,10 +292,10 @@ class _Reading:
             known, name = more
             if known:
                 sys.modules[made.__name__] = made
-        if name == "builtins":
+        if name in ("builtins", "builtins module"):
             standard: Any = self._restoring.namespace.get("__builtins__", __builtins__)
-            # as `exec` has it
-            space["__builtins__"] = vars(standard) if isinstance(standard, types.ModuleType) else standard
+            is_dict = name == "builtins" and isinstance(standard, types.ModuleType)
+            space["__builtins__"] = vars(standard) if is_dict else standard
         return space
 
 
