@@ -107,6 +107,39 @@ def test_constants_and_short_texts_tie_nothing_together(shelf: Shelf) -> None:
     assert keys(record) == {"f": "f", "a": "a", "b": "b"}
 
 
+def anew(text: str) -> str:
+    """An equal text that is another object."""
+    return text.encode().decode()
+
+
+@pytest.mark.parametrize("size", [3, 700, 6000])
+def test_record_tells_texts_and_not_which_of_them_are_one_object(shelf: Shelf, size: int) -> None:
+    one, other = new_world("class P: pass"), new_world("class P: pass")
+    rows = [[f"text {number % (size - 1)}", {"key": number, "wide é": "key"}] for number in range(size)]
+    one["rows"], one["p"] = rows, one["P"]()
+    other["rows"] = [[anew(text), {anew(key): held for key, held in row.items()}] for text, row in rows[:100]]
+    other["rows"] += rows[100:]
+    other["p"] = other["P"]()
+    for world in (one, other):
+        world["p"].rows, world["p"].text, world["p"].long = world["rows"], "rows", "x" * 300_000
+    first, second = shelf.save(one), shelf.save(other)
+    assert group_of(first, "p") == group_of(second, "p")
+    loaded = new_world()
+    assert load(loaded, second, get=shelf.get) == []
+    assert loaded["rows"] == rows
+    assert loaded["p"].rows is loaded["rows"]
+    assert len(loaded["p"].long) == 300_000
+
+
+def test_set_is_the_same_whatever_came_first_into_it(shelf: Shelf) -> None:
+    texts = [f"text {number}" for number in range(50)]
+    first = shelf.save(new_world() | {"x": set(texts), "y": {"k": {(1, "a"), None, 2.5}}})
+    backwards: set[str] = set()
+    backwards.update(reversed(texts))
+    second = shelf.save(new_world() | {"x": backwards, "y": {"k": {2.5, None, (1, "a")}}})
+    assert first["groups"] == second["groups"]
+
+
 def test_group_keeps_its_key_and_pieces_when_another_changes(shelf: Shelf) -> None:
     world = new_world("a = [1]\nb = a\nclass P: pass\np = P()\nn = 1\nbig = ['text %d' % i for i in range(1000)]")
     first = shelf.save(world)

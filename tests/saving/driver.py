@@ -60,6 +60,13 @@ def forked(namespace: dict[str, Any], place: Path) -> tuple[dict[str, Any], dict
     os._exit(0)
 
 
+def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The names that are saved as other bytes than those they were loaded from."""
+    groups = [{group["key"]: group for group in record["groups"]} for record in (before, after)]
+    keys = [{row[0]: row[1] for row in record["names"]} for record in (before, after)]
+    return [name for name, key in keys[0].items() if groups[0][key] != groups[1].get(keys[1].get(name))]
+
+
 def main(half: str, scenario: str, directory: str) -> None:
     parts = sections(Path(scenario).read_text())
     stored = Path(directory, "stored.json")
@@ -97,6 +104,7 @@ def main(half: str, scenario: str, directory: str) -> None:
         record, encoded = forked(interpreter.namespace, Path(directory, "first"))
         stored.write_text(dumps({"record": record, "objects": encoded}))
         told = {"failed": rows, "names": [row[0] for row in record["names"]]}
+        told["changed"] = changed(saved["record"], record)
     checks = []
     for number, (kind, text) in enumerate(parts):
         if kind == "then" or (kind == "warm" and half == "save"):

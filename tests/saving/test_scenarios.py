@@ -1,7 +1,8 @@
 """What people keep in notebooks: each scenario is run, saved, and loaded in a new process.
 
-A check holds in the process that ran the cells, in the new one, and in another that loads what that one saved. A name
-that is not there is told, with a reason and a remedy; no other is missing.
+A check holds in the process that ran the cells, in the new one, and in another that loads what that one saved. What is
+loaded is saved as the very bytes that it was loaded from. A name that is not there is told, with a reason and a remedy;
+no other is missing.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ def expected(scenario: Path) -> tuple[list[list[str]], list[str]]:
     return lost, needs
 
 
+def changing(scenario: Path) -> list[str]:
+    """The names of `# changes: name, name | why`: what a load leaves out of them, or their own code makes other."""
+    lines = [line[10:] for line in scenario.read_text().splitlines() if line.startswith("# changes:")]
+    return sorted(name.strip() for line in lines for name in line.partition("|")[0].split(","))
+
+
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.stem)
 def test_scenario_holds_warm_and_after_load(scenario: Path, tmp_path: Path) -> None:
     lost, needs = expected(scenario)
@@ -45,11 +52,13 @@ def test_scenario_holds_warm_and_after_load(scenario: Path, tmp_path: Path) -> N
             pytest.skip(f"{module} is not installed")
     warm = run("save", scenario, tmp_path)
     assert [check for check in warm["checks"] if check[1]] == []
-    for _ in range(2):
+    for number in range(2):
         loaded = run("load", scenario, tmp_path)
         assert [check for check in loaded["checks"] if check[1]] == []
         assert loaded["failed"] == []
         assert loaded["names"] == warm["names"]
+        assert set(loaded["changed"]) <= {*changing(scenario)}
+        assert number == 1 or sorted(loaded["changed"]) == changing(scenario)
     assert warm["unstable"] == []
     assert set(warm["bound"]) <= {*warm["names"], *(row[0] for row in warm["lost"])}
     rows = sorted([row[0], row[2], row[3]] for row in warm["lost"])

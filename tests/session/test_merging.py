@@ -128,6 +128,82 @@ def test_table_that_was_looked_at_is_no_change(parted: Parted) -> None:
     assert session.run("list(x.columns)").value == ["a", "c"]
 
 
+TABLES = """import numpy as np, pandas as pd
+x = pd.DataFrame({
+    'when': pd.date_range('2023', periods=60, freq='h', tz='Europe/Berlin'), 'name': ['name', 'data'] * 30,
+    'kind': pd.Categorical(['a', 'b'] * 30), 'sold': range(60)})
+index = x.set_index(['kind', 'when']).sort_index(); groups = x.groupby('kind', observed=True)
+window = x['sold'].rolling(3); whole = x['sold'].astype('Int64')
+"""
+LOOKS = {
+    "text": "str(x), str(index), str(whole)",
+    "statistics": "x.describe(), x['sold'].mean(), whole.sum()",
+    "place": "index.loc['a'].head(), x.iloc[3], x.loc[5], x.columns.get_loc('sold')",
+    "groups": "groups['sold'].sum(), groups.ngroups, groups.groups",
+    "other tables": "x.sort_values('when'), x.to_csv(), x.T, x['when'].dt.month, x.merge(x, on='sold')",
+    "index": "x.index.is_unique, x['when'].is_unique, index.index.is_monotonic_increasing, index.index.levels",
+    "window": "window.mean(), window.std()",
+    "last value": "x['sold']",
+}
+
+
+@pytest.mark.parametrize("looks", LOOKS.values(), ids=LOOKS)
+def test_looking_at_tables_is_no_change_beside_a_change_of_them(parted: Parted, looks: str) -> None:
+    pytest.importorskip("pandas")
+    session, branch = parted(TABLES, looks, "x['more'] = 1; index['more'] = 2; whole[0] = 7")
+    assert session.diff().names == ()
+    session.merge(branch)
+    asked = session.run("list(x.columns)[-1], list(index.columns)[-1], int(whole[0])")
+    assert asked.value == ("more", "more", 7)
+
+
+MANY = """import json, collections, dataclasses, enum
+class P:
+    n = 0
+    def hi(self): return 'hi'
+p = P(); pair = collections.namedtuple('pair', 'n hi')
+@dataclasses.dataclass
+class Row:
+    'a row'
+    n: int = 0
+rows = [Row(1), {'n': 'hi', 'hi': 'n'}]; tags = {f'tag {n}' for n in range(40)}
+class Kind(enum.Enum): N = 1
+def made(n): return lambda: (json, n)
+call = made('n')
+"""
+BETWEEN = {
+    "hibernation": lambda session, branch: session.hibernate(),
+    "hibernation of both": lambda session, branch: (session.hibernate(), branch.hibernate()),
+    "merge": lambda session, branch: (branch.run("w = 1"), session.merge(branch)),
+}
+
+
+@pytest.mark.parametrize("between", BETWEEN.values(), ids=BETWEEN)
+def test_what_was_loaded_is_no_change_beside_a_change_of_it(
+    parted: Parted, between: Callable[[Session, Session], object]
+) -> None:
+    session, branch = parted(MANY, "q = 1", "q2 = 1")
+    between(session, branch)
+    assert session.run("q = 2").ok
+    assert [one.name for one in session.diff().names] == ["q"]
+    assert branch.run("P.n = 5; Row.n = 6; json = 3; pair = 4; rows.append(7)").ok
+    session.merge(branch)
+    asked = session.run("P.n, Row.n, json, pair, len(rows), q, type(p) is P, call()[1]")
+    assert asked.value == (5, 6, 3, 4, 3, 2, True, "n")
+
+
+def test_figure_that_was_loaded_is_no_change_beside_a_change_of_it(parted: Parted) -> None:
+    pytest.importorskip("matplotlib")
+    made = "import matplotlib.pyplot as plt; fig, ax = plt.subplots(); ax.plot([1], label='normal'); plt.close('all')"
+    session, branch = parted(made, "q = 1", "q2 = 1")
+    session.hibernate()
+    assert session.run("q = 2").ok
+    assert [one.name for one in session.diff().names] == ["q"]
+    assert branch.run("ax.set_title('t')").ok
+    session.merge(branch)
+    assert session.run("ax.get_title(), ax.figure is fig").value == ("t", True)
+
+
 def test_last_value_is_that_of_the_names_it_shares_objects_with_when_it_is_opened_again(tmp_path: Path) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     for name, source, check in (

@@ -1,5 +1,6 @@
 # lost: token | a token | set
 # lost: ctx | a context | its variables
+# changes: holder, v | the context that one of them held is lost
 # %%
 import contextvars
 v = contextvars.ContextVar('v', default=1); u = contextvars.ContextVar('u')

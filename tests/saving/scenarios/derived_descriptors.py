@@ -1,3 +1,4 @@
+# changes: missed, tagged, uses | the object of an AttributeError is left out
 # %%
 import contextvars, datetime, random, threading, weakref
 class Labelled(property):

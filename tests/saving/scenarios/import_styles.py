@@ -1,3 +1,4 @@
+# changes: Fake, magic | a mock makes a class for each object
 # %%
 import os, os.path, importlib, email.mime.text as mt, concurrent.futures as cf
 from os import path as p2, getcwd

@@ -2,6 +2,7 @@
 # lost: sly | no way to be saved | 
 # lost: leaves | SystemExit | 
 # lost: deepbad | deepbad['k'][1]: ValueError: not me | 
+# changes: e | each save of it counts on
 # %%
 class State:
     def __init__(self): self.a = 1; self.cache = 'big'

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -79,7 +80,7 @@ def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
     origins = Origins(namespace)
     listed: list[tuple[Any, Any]] = list(sys.modules.items())
     found = [(name, one) for name, one in listed if type(name) is str and type(one) is types.ModuleType]
-    made = {name: one for name, one in found if name != "__main__" and origins.is_made(one)}
+    made = {name: one for name, one in sorted(found, key=itemgetter(0)) if name != "__main__" and origins.is_made(one)}
     said = "".join(chain(*map(dict.values, blocks().values()))) if made else ""
     return {name: one for name, one in made.items() if f"'{name}'" in said or f'"{name}"' in said}
 

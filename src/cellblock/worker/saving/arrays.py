@@ -13,7 +13,7 @@ from typing import Any
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.memory import address_of
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, named
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, named, named_family
 
 _BESIDE = 2**16
 """Arrays from this size on lie beside the stream."""
@@ -56,10 +56,16 @@ def _array(saving: Saving, value: Any) -> Reduced:
     if order is None:
         value, order = value.copy("C"), "C"
     writeable = bool(value.flags.writeable)
-    made = (value.dtype, value.shape, order, writeable)
+    made = (_kind(value.dtype), value.shape, order, writeable)
     if value.nbytes < _BESIDE:
         return building.small_array, (value.tobytes(order), *made)
     return STAND_INS["array"], (saving.buffer(flat(value), value if kept else None), *made)
+
+
+@named("numpy.ma.MaskedArray")
+def _masked(_: Saving, value: Any) -> Reduced:
+    value.fill_value  # noqa: B018  # it is worked out when it is first asked for, and by loading
+    return NotImplemented
 
 
 @named("numpy.memmap")
@@ -74,7 +80,23 @@ def _mapped(saving: Saving, value: Any) -> Reduced:
         raise Unsaved(value, "an array mapped for this process alone", "keep a copy of it")
     order = "C" if value.flags.c_contiguous else "F"
     mode = "r" if mode == "r" else "r+"
-    return building.mapped, (str(value.filename), value.dtype, mode, value.offset, value.shape, order)
+    return building.mapped, (str(value.filename), _kind(value.dtype), mode, value.offset, value.shape, order)
+
+
+@named_family("numpy.dtype")
+def _dtype(_: Saving, value: Any) -> Reduced:
+    kind = _kind(value)
+    return (sys.modules["numpy"].dtype, (kind,)) if type(kind) is str else NotImplemented
+
+
+def _kind(dtype: Any) -> Any:
+    """A type of numbers or texts by its text: several objects may be of one, and loading makes others the same."""
+    plain = dtype.char in _PLAIN and dtype.metadata is None
+    return sys.intern(dtype.str) if plain else dtype
+
+
+_PLAIN = "?bhilqBHILQefdgFDGmMSUO"
+"""The characters of types that their text tells whole."""
 
 
 def _root(value: Any) -> Any:
@@ -119,7 +141,7 @@ def _limits(_: Saving, value: Any) -> Reduced:
 
 def _place(value: Any, whole: Any, start: int) -> tuple[Any, ...]:
     offset = value.ctypes.data - start if value.size else 0
-    return whole, value.dtype, value.shape, value.strides, offset, bool(value.flags.writeable)
+    return whole, _kind(value.dtype), value.shape, value.strides, offset, bool(value.flags.writeable)
 
 
 _view_of = building.array_view

@@ -273,7 +273,7 @@ def array_view(
 ) -> Any:
     """An array over part of another's memory, or of bytes."""
     numpy: Any = sys.modules["numpy"]
-    holds = isinstance(whole, numpy.ndarray)
+    kind, holds = numpy.dtype(kind), isinstance(whole, numpy.ndarray)
     barred = holds and writeable and not whole.flags.writeable  # since the view was made
     if barred:
         whole.flags.writeable = True

@@ -8,6 +8,7 @@ import enum
 import operator
 import sys
 import types
+from collections.abc import Mapping
 from typing import Any
 
 from cellblock.worker.saving import building
@@ -51,12 +52,17 @@ def _class(saving: Saving, value: type) -> Reduced:
     if issubclass(value, enum.Enum) and "_member_map_" in held:
         state: Any = _of_enum(saving, value)
         return building.class_, made, state, None, None, building.set_enum
-    attributes = {name: one for name, one in held.items() if name not in _OWN and not _is_slot(value, one)}
+    attributes = {name: one for name, one in _ordered(held) if name not in _OWN and not _is_slot(value, one)}
     if "__slots__" in held:
         attributes["__slots__"] = held["__slots__"] if _is_kept(held["__slots__"]) else body["__slots__"]
     state = (attributes, _registered(value))
     saving.kept.append(state)
     return building.class_, made, state, None, None, building.set_class
+
+
+def _ordered(held: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The attributes of a class. Where Python's own stand among them depends on how it was made, so they come first."""
+    return sorted(held.items(), key=lambda item: item[0] if item[0][:1] == "_" == item[0][-1:] else "~")
 
 
 def _is_replaced(value: type) -> bool:
@@ -111,7 +117,7 @@ def _of_enum(saving: Saving, value: Any) -> tuple[list[Any], dict[str, Any]]:
             arguments = _plain(kind, member)
         members.append((name, arguments, dict(vars(member))))
     early = {name: held[name] for name in _OF_MEMBERS if name in held}
-    late = {name: one for name, one in held.items() if name not in _OWN and name not in early}
+    late = {name: one for name, one in _ordered(held) if name not in _OWN and name not in early}
     named = value._member_map_.keys()  # combinations of flags are made again as they are asked for
     values = held["_value2member_map_"].items()
     late["_value2member_map_"] = {key: one for key, one in values if one._name_ in named}
@@ -130,14 +136,14 @@ def _of_ctypes(saving: Saving, value: Any) -> Reduced:
         return operator.mul, (value._type_, value._length_)
     if issubclass(value, ctypes._Pointer):
         return ctypes.POINTER, (value._type_,)
-    held = {name: one for name, one in vars(value).items() if name not in _OWN and not _is_slot(value, one)}
+    held = {name: one for name, one in _ordered(vars(value)) if name not in _OWN and not _is_slot(value, one)}
     early = ("__module__", "_pack_", "_anonymous_", "_flags_", "_restype_", "_argtypes_")
     body = {name: held.pop(name) for name in early if name in held}
     late = {name: one for name, one in held.items() if type(one).__module__ != "_ctypes"}
     fields = {"_fields_": late.pop("_fields_")} if "_fields_" in late else {}
     like = next(one for one in value.__mro__ if saving.origins.of(one) is not None)
     made = (like, name_of(value), value.__bases__, body)
-    state = {**fields, **late, "__qualname__": qualname_of(value)}
+    state = {**fields, "__doc__": None, **late, "__qualname__": qualname_of(value)}
     return building.foreign_class, made, state, None, None, building.set_foreign
 
 

@@ -10,8 +10,10 @@ from cellblock.worker.saving.pickler import Reduced, Saving, named, named_family
 
 @named_family("pandas._libs.internals.Block")
 def _block(_: Saving, value: Any) -> Reduced:
-    made, arguments, *_rest = value.__reduce__()
-    return made, arguments, value.refs, None, None, building.set_block_references
+    """Whether blocks share the object that tells where their columns are is chance."""
+    made, (values, at, dimensions), *_rest = value.__reduce__()
+    at = slice(at.start, at.stop, at.step) if type(at) is slice else at
+    return made, (values, at, dimensions), value.refs, None, None, building.set_block_references
 
 
 @named("pandas._libs.internals.BlockValuesRefs")

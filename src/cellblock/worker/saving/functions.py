@@ -9,7 +9,7 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, is_full, reducer
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, SpaceOf, is_full, reducer
 from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2
@@ -46,8 +46,13 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
         getattr(value, "__type_params__", None) or None,
     )
     saving.kept.append(state)
-    made = (value.__code__, value.__globals__, value.__closure__)
+    made = (value.__code__, saving.space_of(value.__globals__), value.__closure__)
     return building.function, made, state, None, None, building.set_function
+
+
+@reducer(SpaceOf)
+def _space_of(_: Saving, value: SpaceOf) -> Reduced:
+    return building.attribute, (value.module, "__dict__")
 
 
 @reducer(types.CellType)

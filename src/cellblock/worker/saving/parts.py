@@ -37,7 +37,14 @@ def _file(_: Saving, value: Any) -> Reduced:
     if not is_closed(value):
         return refuse(_, value)
     coded = (value.encoding, value.errors) if type(value) is io.TextIOWrapper else ()
-    return building.closed_file, (type(value).__name__, value.name, value.mode, *coded)
+    return building.closed_file, (type(value).__name__, value.name, value.mode.replace("x", "w"), *coded)
+
+
+@reducer(type(iter([])), type(iter(())))
+def _iterator(_: Saving, value: Any) -> Reduced:
+    """One at its beginning without a state, as iterators of other types are written that come back as this one."""
+    made, arguments, *state = value.__reduce__()
+    return (made, arguments, *state) if state != [0] else (made, arguments)
 
 
 @named("socket.socket")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from cellblock.worker.saving import building
+from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
@@ -86,6 +87,13 @@ BUILDER = _stand_in("builder")
 NUMBERS = {id(one): number for number, one in enumerate((*STAND_INS.values(), *building.BUILDERS))}
 
 
+class SpaceOf:
+    """Stands for the globals of a function, those of a module in which others have its place."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+
 class Saving:
     """What reducers have to know of the group that is pickled: what it defines itself, and what lies elsewhere."""
 
@@ -122,6 +130,7 @@ class Saving:
         self.spaces: list[list[str]] = []
         self.kept: list[Any] = []
         """What was made while pickling and whose identity the memo relies on."""
+        self._of_modules: dict[str, SpaceOf] = {}
         self.last: Any = None
         self.deep = False
         """Whether values nest so deep that the standard pickler gives up."""
@@ -133,21 +142,29 @@ class Saving:
         for root in group:
             for one in walk.spaces_of.get(root, ()):
                 self._take_own(one)
+        self.begin = len(self._memo)
+        """How much is in the memo before anything is written."""
 
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
         self.spaces.append(how)
         self._memo[id(space)] = (len(self._memo), space)
 
+    def space_of(self, mapping: dict[str, Any]) -> Any:
+        """What the globals of a function are written as."""
+        module = self.origins.space(mapping)
+        return mapping if module is None else self._of_modules.setdefault(module, SpaceOf(module))
+
     def _take_own(self, space: dict[str, Any]) -> None:
         """The globals of functions that were made apart from every module: `exec` with a dictionary."""
         held = space.get("__builtins__")
         standard = held is not None and (is_a(held, types.ModuleType) or (type(held) is dict and "print" in held))
+        builtins = "" if not standard else "builtins" if type(held) is dict else "builtins module"
         made = self.walk.hand.get(id(space))
         if made is not None:
             known = "known" if sys.modules.get(made.__name__) is made else ""
-            self._take_space(space, ["hand", made.__name__, known, "builtins" if standard else ""])
+            self._take_space(space, ["hand", made.__name__, known, builtins])
         else:
-            self._take_space(space, ["own", "builtins"] if standard else ["own"])
+            self._take_space(space, ["own", builtins] if standard else ["own"])
         items = [(key, one) for key, one in space.items() if not (standard and key == "__builtins__")]
         self.later.append((building.fill_space, (space, items)))
 
@@ -212,7 +229,7 @@ class Saving:
                 return refuse
             if name in NAMED_FAMILIES:
                 return NAMED_FAMILIES[name]
-        way = way_of(kind, self.origins)
+        way = without_caches(kind, way_of(kind, self.origins))
 
         def usual(_: Saving, value: Any) -> Reduced:
             return way(value)
@@ -278,4 +295,6 @@ def is_full(one: types.CellType) -> bool:
     return True
 
 
-__all__ = ["REDUCERS", "Reduced", "Saving", "family", "is_full", "named", "named_family", "reducer", "refuse"]
+__all__ = [
+    "REDUCERS", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse",
+]  # fmt: skip

@@ -293,8 +293,10 @@ class _Reading:
             known, name = more
             if known:
                 sys.modules[made.__name__] = made
-        if name == "builtins":
-            space["__builtins__"] = self._restoring.namespace.get("__builtins__", __builtins__)
+        if name in ("builtins", "builtins module"):
+            standard: Any = self._restoring.namespace.get("__builtins__", __builtins__)
+            is_dict = name == "builtins" and isinstance(standard, types.ModuleType)
+            space["__builtins__"] = vars(standard) if is_dict else standard
         return space
 
 

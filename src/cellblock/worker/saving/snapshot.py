@@ -14,7 +14,18 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from cellblock.text import represent
-from cellblock.worker.saving import ambient, arrays, classes, codecs, frames, functions, parts, patches, tensors
+from cellblock.worker.saving import (
+    ambient,
+    arrays,
+    classes,
+    codecs,
+    figures,
+    frames,
+    functions,
+    parts,
+    patches,
+    tensors,
+)
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
@@ -23,12 +34,14 @@ from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
+from cellblock.worker.saving.sets import order
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
+from cellblock.worker.saving.texts import unify
 from cellblock.worker.saving.trial import Piece, Trial, pieces_of
 from cellblock.worker.saving.walk import Walk
 from cellblock.worker.saving.work import Ended, Work
 
-__all__ = ["arrays", "classes", "codecs", "frames", "functions", "parts", "save", "tensors", "unsaved"]
+__all__ = ["arrays", "classes", "codecs", "figures", "frames", "functions", "parts", "save", "tensors", "unsaved"]
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
@@ -157,6 +170,8 @@ class _Snapshot:
         for label, value in self._around.items():
             self._labels[self._walk.add(value, label, ties=label != _LAST)] = label
         self._walk.run()
+        if self._put is not _nowhere:
+            order(self._walk.sets)
         self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
         for number, error in self._walk.failed.items():
             self._lose(number, error, self._walk.values[number])
@@ -202,7 +217,7 @@ class _Snapshot:
             pickler.dump(self._walk.values[number])
         except Exception:  # the other way tells why
             return False
-        self._keep_memo(key, [number], pickler)
+        self._keep_memo(key, [number], pickler, unify(sink, pickler, 0))
         self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
         self._tell(self._labels[number], key, self._walk.values[number], plain=True)
         return True
@@ -275,7 +290,7 @@ class _Snapshot:
         if kept:
             group = writing.record()
             self._groups.append(group)
-            self._keep_memo(key, roots, pickler)
+            self._keep_memo(key, roots, pickler, writing.numbers)
             if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
                 self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
@@ -325,9 +340,10 @@ class _Snapshot:
         if name is not None:
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
-    def _keep_memo(self, key: str, roots: list[int], pickler: Any) -> None:
+    def _keep_memo(self, key: str, roots: list[int], pickler: Any, numbers: list[int]) -> None:
         if any(self._walk.find(one) in self._shared for one in roots):
-            self._memos[key] = {one: place for one, (place, _) in pickler.memo.copy().items()}
+            held = pickler.memo.copy().items()
+            self._memos[key] = {one: numbers[place] if numbers else place for one, (place, _) in held}
 
     def references(self, roots: list[int]) -> dict[int, tuple[str, int]]:
         """What of other groups these roots share, by ids: the key of the group, and the place in its memo."""
@@ -364,6 +380,8 @@ class _Writing:
         self._key = key
         self._roots = roots
         self.pieces: dict[str, Piece] = {}
+        self.numbers: list[int] = []
+        """Places in the memo, as `unify` gives them."""
         self._sink = snapshot._sink(self.pieces if snapshot.trial is not None else None) if kept else None
         self._needs: set[str] = set()
         self._pickled: list[tuple[int, list[str]]] = []
@@ -386,13 +404,17 @@ class _Writing:
     def write(self) -> Any:
         """Write all. The pickler."""
         snapshot, walk = self._snapshot, self._snapshot._walk
-        named = {snapshot._labels[one]: walk.values[one] for one in self._roots if one in snapshot._labels}
+        labels = snapshot._labels
+        named = {labels[one]: walk.values[one] for one in sorted(labels.keys() & self._roots, key=labels.__getitem__)}
         # all of the group's: their positions are what others refer to
         others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
         sink: Any = self._sink if self._sink is not None else Nowhere(snapshot.work.go_on)
         sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
-        return self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        pickler = self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        if self._sink is not None:
+            self.numbers = unify(self._sink, pickler, self.saving.begin)
+        return pickler
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None

@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 CHUNK = 2**20
+_MOST_TAKEN = CHUNK // 2
 SIMPLE = b"\n"
 """The first line of a stream that is a standard pickle of one name's value; otherwise it lists spaces."""
 LONG = 2**18
@@ -21,41 +22,59 @@ class Sink:
     """Takes what a pickler writes, and puts it away in pieces of at most 1 MB.
 
     A long text or run of bytes begins a piece of its own: a change before it leaves its pieces what they were.
-    `put_long` puts one away; the pickler hands over the very object that the session holds.
+    `put_long` puts one away; the pickler hands over the very object that the session holds. Until it ends a stream of
+    at most 512 kB, without what is long, is `taken`, and nothing of it is put away.
     """
 
-    __slots__ = ("_held", "_put", "_put_long", "_waiting", "chunks", "length")
+    __slots__ = ("_put", "_put_long", "_waiting", "chunks", "held", "taken")
 
     def __init__(self, put: Put, put_long: Callable[[Any], list[str]]) -> None:
         self._put = put
         self._put_long = put_long
+        self.taken: list[Any] | None = []
         self._waiting: list[bytes] = []
-        self._held = 0
+        self.held = 0
         self.chunks: list[str] = []
-        self.length = 0
 
     def write(self, piece: Any) -> int:
         size = len(piece)
-        self.length += size
-        if size >= LONG:
-            self._send()
-            self.chunks += self._put_long(piece)
-            return size
-        if self._held + size > CHUNK:
-            self._send()
-        self._waiting.append(bytes(piece))
-        self._held += size
+        if self.taken is None:
+            self._keep(piece)
+        else:
+            self.taken.append(piece if size >= LONG else bytes(piece))
+            self.held += size if size < LONG else 0
+            if self.held > _MOST_TAKEN:
+                self.replace(self.taken)
         return size
+
+    def replace(self, pieces: list[Any]) -> None:
+        """Have a stream that is all `taken` be another."""
+        self.taken, self.held = None, 0
+        for piece in pieces:
+            self._keep(piece)
 
     def finish(self) -> tuple[str, ...]:
         """The addresses of all pieces."""
+        if self.taken is not None:
+            self.replace(self.taken)
         self._send()
         return tuple(self.chunks)
+
+    def _keep(self, piece: Any) -> None:
+        size = len(piece)
+        if size >= LONG:
+            self._send()
+            self.chunks += self._put_long(piece)
+            return
+        if self.held + size > CHUNK:
+            self._send()
+        self._waiting.append(bytes(piece))
+        self.held += size
 
     def _send(self) -> None:
         if self._waiting:
             self.chunks.append(self._put(b"".join(self._waiting)))
-            self._waiting, self._held = [], 0
+            self._waiting, self.held = [], 0
 
 
 class Nowhere:

@@ -38,8 +38,8 @@ from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-    TENSOR, CONTEXT, TIME, INLINE,
-) = range(20)  # fmt: skip
+    TENSOR, CONTEXT, TIME, INLINE, BARE,
+) = range(21)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -58,6 +58,7 @@ VARIABLES = tuple(
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
 _VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
+_SET_ITERATOR: type = type(iter(set[int]()))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
 """Tuples from this length on are objects that names may share; in shorter ones only what they hold is."""
@@ -100,6 +101,8 @@ class Kinds(dict[int, int]):
         named = full_name(kind)
         if named in _BY_NAME:
             return ATOM
+        if named == "pandas._libs.internals.BlockValuesRefs":  # it refers weakly to all that share a memory
+            return BARE
         families = set(map(full_name, mro_of(kind)))
         if not families.isdisjoint(_LEAVES):
             return LEAF
@@ -134,7 +137,8 @@ _BY_NAME = frozenset(
 _LEAVES = frozenset(
     (
         "pandas.Index", "pandas.core.indexes.base.Index", "pandas.core.dtypes.base.ExtensionDtype",
-        "pandas.api.extensions.ExtensionDtype", "pandas._libs.internals.BlockPlacement",
+        "pandas.api.extensions.ExtensionDtype", "pandas._libs.internals.BlockPlacement", "pyarrow.lib.Array",
+        "pyarrow.lib.ChunkedArray",
     )
 )  # fmt: skip
 """Types, and those derived from them, whose objects never change and are shared by much that is otherwise apart: a
@@ -169,12 +173,15 @@ class Walk:
         """Modules that were met, by their ids."""
         self._module_spaces: set[tuple[int, str]] = set()
         self.modules_of: dict[int, set[str]] = {}
-        """Modules whose dictionaries values refer to, such as functions whose places there others have taken."""
+        """Modules whose dictionaries values refer to."""
         self._weak: list[tuple[int, Any]] = []
         self._pending: list[int] = []
         self._is_standard = False
         self.standard: set[int] = set()
         """Roots that the standard pickler can do alone: plain containers, text and numbers."""
+        self.sets: list[set[Any]] = []
+        """Those that no iterator is under way in, once all is walked."""
+        self._iterated: set[int] = set()
         self.failed: dict[int, BaseException] = {}
         """Roots that could not be walked."""
         self.touched: dict[int, dict[int, int]] = {}
@@ -221,6 +228,7 @@ class Walk:
                     raise
                 except BaseException as error:  # the code of a value's own, whatever it answered
                     self.failed[number] = error
+        self.sets = [one for one in self.sets if id(one) not in self._iterated]
         self._tie_weak()
         for root, space in self._spaces.values():
             self.spaces_of.setdefault(self.find(root), []).append(space)
@@ -336,8 +344,12 @@ class Walk:
             if kind in (PLAIN, LEAF):
                 owner[id(one)] = root
                 following.append(one)
-                if id(type(one)) not in _STANDARD:
+                if type(one) is set:
+                    self.sets.append(one)
+                elif id(type(one)) not in _STANDARD:
                     self._is_standard = False
+                    if type(one) is _SET_ITERATOR:
+                        self._iterated.update(map(id, gc.get_referents(one)))
             elif kind == SPACE:
                 if one is self._namespace:
                     self._is_standard = False
@@ -390,6 +402,8 @@ class Walk:
             elif kind == TENSOR:
                 owner[id(one)] = root
                 special += self._of_tensor(one)
+            elif kind == BARE:  # nothing of what it refers to is saved with it
+                owner[id(one)] = root
             elif kind == WEAK:
                 owner[id(one)] = root
                 self._weak.append((root, one))
@@ -420,13 +434,9 @@ class Walk:
         parts = [definition.__closure__, definition.__defaults__, definition.__kwdefaults__]
         parts += [definition.__annotations__, definition.__dict__, getattr(definition, "__type_params__", None)]
         space = definition.__globals__
-        if space is not self._namespace:
-            module = self._origins.space(space)
-            if module is None:
-                self._spaces.setdefault(id(space), (root, space))
-                parts.append(space)
-            else:
-                self._module_spaces.add((root, module))
+        if space is not self._namespace and self._origins.space(space) is None:
+            self._spaces.setdefault(id(space), (root, space))
+            parts.append(space)
         return parts
 
     def _of_tensor(self, tensor: Any) -> list[Any]:

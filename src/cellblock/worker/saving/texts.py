@@ -1,0 +1,147 @@
+"""Streams in which equal texts are one object: they tell of values, and not of which texts happened to be the same.
+
+A load makes other texts the same than were before: it interns the names of attributes, and libraries bring their own.
+The pickler knows texts by identity alone. Where it wrote equal ones twice, its stream is read through and rewritten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cellblock.worker.saving.streams import LONG, Sink
+
+Memo = Mapping[int, tuple[int, Any]]
+"""The objects that a pickler wrote, by their ids: the place of each, and the object."""
+_VALUE = 4096
+"""Texts of fewer characters are values; longer ones are objects that names may share."""
+_BULK = 1000
+"""More equal texts than these are data, and no names; reading through them would take longer than pickling."""
+_ONE_FRAME = 2**16
+"""Streams of less than this have one frame for each pickle as they are, and others get it."""
+_PROTO, _FRAME, _MEMOIZE, _TEXT, _GET, _LONG_GET = 0x80, 0x95, 0x94, 0x8C, 0x68, 0x6A
+_PLAIN = re.compile(rb"(?s:[^\x80\x82-\x84\x8a-\x8e\x94-\x96BCGJKMXcghijpqrTU]++|K.|M..|J.{4}|G.{8})*+")
+"""A run of opcodes of fixed length that have nothing to do with the memo."""
+_COUNTED = {_TEXT: 1, 0x58: 4, 0x8D: 8, 0x43: 1, 0x42: 4, 0x8E: 8, 0x96: 8, 0x8A: 1, 0x8B: 4}
+"""Opcodes that a count follows, and then so many bytes: the length of the count."""
+_EXTENSIONS = {0x82: 2, 0x83: 3, 0x84: 5}
+"""The lengths of opcodes of `copyreg.add_extension`."""
+_SPECIAL = frozenset((_GET, _LONG_GET, _MEMOIZE, _FRAME, _PROTO, *_COUNTED, *_EXTENSIONS))
+
+
+def unify(sink: Sink, pickler: Any, begin: int) -> list[int]:
+    """Have the stream that a sink holds be as if equal texts had been one; new places in the memo, by the old ones.
+
+    Empty where they are what they were. In the pickler's memo so many objects were to `begin` with. The stream's
+    first line is no pickle. It stays as it is where the sink has put parts of it away, or a great many texts are equal.
+    """
+    if sink.taken is None:
+        return []
+    memo: Memo = pickler.memo.copy()
+    found = [one for _, one in memo.values() if type(one) is str]
+    repeated = len(found) - len(set(found))
+    if repeated > _BULK or (repeated == 0 and sink.held < _ONE_FRAME):
+        return []
+    numbers, again = _numbers(memo) if repeated else ([], frozenset[int]())
+    sink.replace(_Rewriting(sink.taken, numbers, again, begin).run())
+    return numbers
+
+
+def _numbers(memo: Memo) -> tuple[list[int], frozenset[int]]:
+    """The new place for each old one, and the old places of texts that were there before."""
+    texts = {place: one for place, one in memo.values() if type(one) is str and len(one) < _VALUE}
+    first: dict[str, int] = {}
+    numbers: list[int] = []
+    again: list[int] = []
+    following = 0
+    for place in range(len(memo)):
+        number = first.setdefault(texts[place], following) if place in texts else following
+        if number == following:
+            following += 1
+        else:
+            again.append(place)
+        numbers.append(number)
+    return numbers, frozenset(again)
+
+
+class _Rewriting:
+    """A stream being read through."""
+
+    def __init__(self, pieces: list[Any], numbers: list[int], again: frozenset[int], begin: int) -> None:
+        self._long = iter([piece for piece in pieces if len(piece) >= LONG])
+        self._data = b"".join(piece for piece in pieces if len(piece) < LONG)
+        self._numbers = numbers
+        self._again = again
+        self._place = begin
+        self._frame: list[bytes] = []
+        self._written: list[Any] = []
+
+    def run(self) -> list[Any]:
+        data, numbers, again, place = self._data, self._numbers, self._again, self._place
+        plain, take = _PLAIN.match, self._frame.append
+        at = kept = text = data.index(b"\n") + 1
+        self._written.append(data[:at])
+        end = len(data)
+        while at < end:
+            opcode = data[at]
+            if opcode not in _SPECIAL:
+                at = plain(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+            elif opcode in (_GET, _LONG_GET):
+                start, at = at, at + (2 if opcode == _GET else 5)
+                old = data[start + 1] if opcode == _GET else int.from_bytes(data[start + 1 : at], "little")
+                if again and numbers[old] != old:
+                    take(data[kept:start])
+                    take(_get(numbers[old]))
+                    kept = at
+            elif opcode == _MEMOIZE:
+                if place in again:
+                    take(data[kept:text])
+                    take(_get(numbers[place]))
+                    kept = at + 1
+                place += 1
+                at += 1
+            elif opcode == _TEXT:
+                text = at
+                at += 2 + data[at + 1]
+            elif opcode in _COUNTED:
+                start, text = at, at
+                at += 1 + _COUNTED[opcode]
+                count = int.from_bytes(data[start + 1 : at], "little")
+                if count < LONG:
+                    at += count
+                else:
+                    take(data[kept:start])
+                    self._end_frame()
+                    self._written += data[start:at], next(self._long)
+                    kept = at
+            elif opcode == _FRAME:
+                take(data[kept:at])
+                at = kept = at + 9
+                if not again:
+                    at += int.from_bytes(data[at - 8 : at], "little")
+            elif opcode == _PROTO:
+                take(data[kept:at])
+                self._end_frame()
+                self._written.append(data[at : at + 2])
+                at = kept = at + 2
+            else:
+                at += _EXTENSIONS[opcode]
+        take(data[kept:])
+        self._end_frame()
+        return self._written
+
+    def _end_frame(self) -> None:
+        body = b"".join(self._frame)
+        self._frame.clear()
+        if len(body) >= _LEAST:
+            self._written.append(b"\x95" + len(body).to_bytes(8, "little"))
+        self._written += (body[start : start + _ONE_FRAME] for start in range(0, len(body), _ONE_FRAME))
+
+
+def _get(place: int) -> bytes:
+    return bytes((_GET, place)) if place < 256 else bytes((_LONG_GET,)) + place.to_bytes(4, "little")
+
+
+_LEAST = 4
+"""Shorter frames are left out, as the pickler does."""
