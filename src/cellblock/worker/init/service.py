@@ -30,6 +30,7 @@ from cellblock.worker.peak import Peak
 
 _MAX_MISSED = 20
 _MAX_PATH = 200
+_MOST_OURS = 100
 
 Message = Mapping[str, object]
 
@@ -57,7 +58,7 @@ class Service:
         self._peak: Peak | None = None
         self._adopted = 0
         self._ours: set[int] = set()
-        """Copies and scribes that init may come to adopt."""
+        """Copies and scribes, those too that are let go and have yet to end."""
         self._kept = 0
         self._reaped = -1
         """After the beginning of which checkpoint another process ended that init had adopted."""
@@ -183,6 +184,9 @@ class Service:
     def _count_copies(self, *, making: bool | None = None) -> None:
         """What the budget knows as copies counts to no limit of the session's."""
         self._watch.exempt(self._budget.frozen)
+        self._ours |= self._watch.frozen
+        if len(self._ours) > _MOST_OURS:
+            self._ours.intersection_update(holdings.processes())
         self._quota.have(len(self._watch.frozen), making=making)
 
     def _let_go(self, number: int, limit: str) -> None:
@@ -245,7 +249,7 @@ class Service:
         self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
         self._watch.follow(worker)
-        self._ours |= self._watch.frozen
+        self._ours.discard(worker)
         self._budget.woken(worker)
         self._budget.reserved = False
         if self._peak is not None:
