@@ -190,6 +190,16 @@ def test_values_cross_both_ways_as_without_a_policy(laid: Session) -> None:
         laid["__builtins__"]
 
 
+def test_same_seed_gives_the_same_numbers_of_numpy(open_session: Callable[..., Session]) -> None:
+    pytest.importorskip("numpy")
+    options = {"seed": 7, "policy": Policy(modules=["numpy"])}
+    told = [
+        open_session(**options, **level).run("import numpy; float(numpy.random.rand())").value
+        for level in ({}, {}, {"trust_level": "local"}, {"trust_level": "local"})
+    ]
+    assert (told[0], told[2]) == (told[1], told[3])
+
+
 def test_same_seed_gives_the_same_random_numbers_as_without_a_policy(open_session: Callable[..., Session]) -> None:
     source = "import random\n[random.random(), random.randint(1, 10**6)]"
     plain, laid, other = (open_session(seed=7), open_session(seed=7, policy=Policy()), open_session(policy=Policy()))

@@ -479,6 +479,37 @@ def test_cells_that_are_run_again_draw_what_they_drew(opened: Open, how: str) ->
         assert len({*ids, *(one.id for one in new)}) == len(ids) + 2
 
 
+DRAWS = "import random, numpy\ndrawn = random.random(), float(numpy.random.rand())\ndrawn"
+
+
+@pytest.mark.parametrize("options", [{}, BY_SOURCE["policy"]], ids=["states", "source"])
+def test_branch_draws_numbers_of_its_own_however_often_it_is_brought_back(
+    opened: Open, options: dict[str, Any]
+) -> None:
+    """Before it has a state of its own, too: what it draws after a rest is what it would have drawn without."""
+    if options:
+        options = {"policy": Policy(modules=["random", "numpy"])}
+    stem = opened(seed=1, **options)
+    assert stem.run("import random, numpy").ok
+    branches = [stem.branch("first"), stem.branch("second"), stem.branch("third")]
+    branches.append(branches[2].branch("third of third"))
+    told = [one.run(DRAWS).value for one in (stem, *branches)]
+    assert len({*told}) == 5
+    for one in branches:
+        one.hibernate()
+    assert [one.run("drawn").value for one in (stem, *branches)] == told
+    rested = stem.branch("rested")
+    awake = [one.run(DRAWS).value for one in (stem, *branches)]
+    for one in branches:
+        one.undo()
+        one.hibernate()
+    assert [one.run(DRAWS).value for one in branches] == awake[1:]
+    rested.hibernate()
+    assert rested.run(DRAWS).value not in [*told, *awake]
+    for one in (rested, *branches):
+        one.close()
+
+
 def _write_settings(url: str, **changed: object) -> None:
     """As somebody who can write to the store."""
     with sqlite3.connect(url.removeprefix("sqlite:///")) as database:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
@@ -890,14 +890,26 @@ class Lasting:
 
         return await to_thread.run_sync(merged)
 
-    async def fork(self, name: str, seed: int, step: str, account: Account) -> Lasting:
-        """Another session that stands where this one did after a step, with an account of its own."""
+    def sown(self, step: str | None = None) -> list[int]:
+        """The seeds that branches sowed where they began, after a step: this one, and those that it is a branch of."""
+        rows: Any = self._held.settings.get("sown", [])
+        with reading("the settings of the session are", StoreError):
+            return [int(one["seed"]) for one in rows if step in (None, one["step"])]
+
+    async def fork(self, name: str, seed: int, own: int, step: str, account: Account) -> Lasting:
+        """Another session that stands where this one did after a step, with an account of its own.
+
+        `seed` is what its processes are begun with, `own` what it sows after that step.
+        """
         commit = self._commits[step]
 
         def forked() -> Lasting:
             store = open_store(self._state.url)
             try:
-                held = store.branch(self._held, name, commit, {**self._held.settings, "seed": str(seed)})
+                before: Any = self._held.settings.get("sown", [])
+                sown: JSON = [*before, {"step": step, "seed": str(own)}]
+                settings = {**self._held.settings, "seed": str(seed), "sown": sown}
+                held = store.branch(self._held, name, commit, settings)
                 other = Lasting(self._state, store, held)
                 other.by_source, other.strict, other.otherwise = self.by_source, self.strict, self.otherwise
             except BaseException:

@@ -144,7 +144,7 @@ class AsyncSession(Versions):
         self.state = state_of(name, state)
         self.trust_level: TrustLevel = trust_level or "isolated"
         self.walls: Walls = walls or "full"
-        self.seed = secrets.randbits(64) if seed is None else seed
+        self.seed = self._own_seed = secrets.randbits(64) if seed is None else seed
         spec = KernelSpec(
             limits=limits or ExecutionLimits(),
             preload=preload,
@@ -296,6 +296,7 @@ class AsyncSession(Versions):
             self._close_off(str(settings["private"]), since if isinstance(since, int) else 0)
             settings["private_since"] = self._private_since
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
+        self._own_seed = [self.seed, *self._lasting.sown()][-1]
         self._account.limit = self.limits.max_host_mb * 2**20
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
@@ -556,7 +557,7 @@ class AsyncSession(Versions):
         self._branched += 1
         opened = 0 if self._lasting is None else self._lasting.epoch
         which = str(self._branched) if opened < 2 else f"{opened}-{self._branched}"  # no two are the same
-        own = random.Random(f"{self.seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
+        own = random.Random(f"{self._own_seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         runs_again = self._lasting is not None and self._lasting.by_source
         branch = AsyncSession(
             trust_level=self.trust_level,
@@ -575,7 +576,7 @@ class AsyncSession(Versions):
         if self._private:
             branch._close_off(self._private, self._private_since)
         branch._offer_mark()
-        branch._ids = random.Random(own)  # noqa: S311 - names cells
+        branch._ids, branch._own_seed = random.Random(own), own  # noqa: S311 - names cells
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{which}", self.user
@@ -610,7 +611,7 @@ class AsyncSession(Versions):
 
     async def _part(self, stem: Kernel, branch: AsyncSession) -> bool:
         """Give a branch its kernel, and a record like this session's; not where another kernel is the session's now."""
-        spec = replace(branch._spec, private=bool(self._private))
+        spec = replace(branch._spec, seed=branch._own_seed, private=bool(self._private))
         while True:
             state = stem.states[-1]
             if stem is not self._kernel or (stand := self._stands.get(state)) is None:
@@ -627,7 +628,8 @@ class AsyncSession(Versions):
                     raise
         if self._lasting is not None:
             await self._lasting.committed()
-            branch._lasting = await self._lasting.fork(str(branch.name), branch.seed, stand.step, branch._account)
+            seeds = branch.seed, branch._own_seed
+            branch._lasting = await self._lasting.fork(str(branch.name), *seeds, stand.step, branch._account)
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)

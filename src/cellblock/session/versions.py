@@ -27,6 +27,7 @@ from cellblock.session.turns import Turns
 from cellblock.session.unbroken import unbroken
 from cellblock.state import Resumed
 from cellblock.text import line
+from cellblock.wire.messages import Sow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what only sessions that last need
@@ -98,6 +99,7 @@ class Versions(Turns):
         self._stands = {}
         lasting.stands(past.base_step, past.base)
         self._settle(past.base_step)
+        await self._sow(lasting, kernel, past.base_step)
         replayed = []
         for planned in past.plan():
             if isinstance(planned.do, HostStep):
@@ -107,8 +109,10 @@ class Versions(Turns):
                 if not planned.overwritten:
                     lost += await self._do_again(kernel, planned.do, planned.answers)
                 self._did_again(lasting, kernel, planned, planned.do)
+                await self._sow(lasting, kernel, planned.step)
                 continue
             cell = await self._take_again(lasting, kernel, planned, planned.do)
+            await self._sow(lasting, kernel, planned.step)
             if cell is None:
                 lost += (_stopped(planned.do),) if planned.do.stopped else ()
             else:
@@ -121,6 +125,12 @@ class Versions(Turns):
         return Resumed(
             commit=past.base, replayed=tuple(replayed), interrupted=begun, lost=lost, left_out=self._left_out
         )
+
+    async def _sow(self, lasting: Lasting, kernel: Kernel, step: str) -> None:
+        """Where a branch began after this step, have its kernel draw what the branch has drawn from there on."""
+        for seed in lasting.sown(step)[-1:]:
+            await self._carry_out(kernel, Sow(seed=seed))
+            self._settle()
 
     def _did_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, step: HostStep) -> None:
         """Note a step of the host's that was taken again, under the id that it had."""

@@ -28,6 +28,7 @@ from cellblock.wire.messages import (
     Restrict,
     Run,
     Shell,
+    Sow,
     Supplied,
     Survey,
     ToolCalled,
@@ -51,7 +52,7 @@ class State(Enum):
     RESTORING = "restoring"
 
 
-_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Equip, Restrict)
+_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Sow, Equip, Restrict)
 
 _MAY_SEND: dict[tuple[State, type], State] = {
     **{(State.IDLE, request): State.BUSY for request in _START},

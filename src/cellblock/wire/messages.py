@@ -75,6 +75,13 @@ class Clear:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sow:
+    """Seed the generators that cells have without making one, as where a branch began."""
+
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Equip:
     """Put host functions into the session: for each its name, documentation, parameters and what it returns."""
 
@@ -126,7 +133,8 @@ class Supplied:
 
 
 Request = (
-    Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Equip | Restrict | ToolReply | ToolRoom | Restore | Supplied
+    Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Sow | Equip | Restrict
+    | ToolReply | ToolRoom | Restore | Supplied
 )
 
 # ------------------------------------------------------------------------------------------ events

@@ -24,6 +24,11 @@ def on_import(name: str, hook: Hook) -> None:
         hook(module)
 
 
+def hook_of(name: str) -> Hook | None:
+    """What is called with the module `name` when it has run."""
+    return _finder.hooks.get(name)
+
+
 class _Finder:
     """Finds only modules that have a hook, by the other finders, and has their loaders call it."""
 

@@ -30,6 +30,7 @@ from cellblock.wire.messages import (
     Restrict,
     Run,
     Shell,
+    Sow,
     Supplied,
     Survey,
     ToolReply,
@@ -389,6 +390,8 @@ class Worker:
                 return ours(self._encode, ours(survey.names, *wanted))
             case Clear():
                 whole(self._change, self._interpreter.clear)
+            case Sow():
+                sow(request.seed)
             case Equip():
                 self._equip(request)
             case Restore():

@@ -45,7 +45,7 @@ from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore, Run
+from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore, Run, Sow
 from cellblock.wire.messages import Shell as RunShell
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _BESIDE = 8
 _MOST_CAPTURES = 3
 _SAVED_TIMES, _SAVED_BYTES = 4, 256 * 2**20
 """How many bytes a scribe may send: so many times the session's memory, and the image that it began with."""
-_STEPS = (Run, RunShell, Bind, Clear, Restore)
+_STEPS = (Run, RunShell, Bind, Clear, Sow, Restore)
 """The requests that change a session."""
 
 

@@ -114,7 +114,7 @@ def _fromstring(world: World) -> Any:
 
 def _generator(world: World) -> Any:
     if "numpy random" not in world.values:
-        world.values["numpy random"] = np.random.RandomState()
+        world.values["numpy random"] = np.random.RandomState(world.values["random"].getrandbits(32))
     return world.values["numpy random"]
 
 

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cellblock.worker.environment import of_its_own
-from cellblock.worker.import_hooks import on_import
+from cellblock.worker.import_hooks import hook_of, on_import
 from cellblock.worker.saving import settings
 from cellblock.worker.saving.facts import is_a, names_in
 from cellblock.worker.saving.origins import Origins
@@ -73,6 +73,8 @@ def collect(
         found = sys.modules.get(module)
         if found is not None:
             yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
+        elif type(waiting := hook_of(module)) is partial and waiting.func is _put:  # it was saved, and is not yet put
+            yield label, lambda waiting=waiting: waiting.args[1]  # type: ignore[misc]
 
 
 def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
