@@ -286,7 +286,7 @@ def test_escape_sequences_of_cells_do_not_reach_the_terminal(repl: Repl) -> None
     terminal.expect(r"\nValueError: gh\n(?=>>> )")
     terminal.result(f"open('i{esc}j', 'w').close(); globals()['k{esc}l'] = 1")
     terminal.line(":files")
-    terminal.expect(r"\ni.*j\n(?=>>> )")
+    terminal.expect(r"\n'i.*j'\n(?=>>> )")
     terminal.line(":names")
     terminal.expect(r"\nk.*l")
     terminal.line(r"!printf 'm\033[2J\033]0;owned\007n'")
