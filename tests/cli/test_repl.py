@@ -288,7 +288,7 @@ def test_escape_sequences_of_cells_do_not_reach_the_terminal(repl: Repl) -> None
     terminal.line(":files")
     terminal.expect(r"\n'i.*j'\n(?=>>> )")
     terminal.line(":names")
-    terminal.expect(r"\nk.*l")
+    terminal.expect(r"\n'k.*l'")
     terminal.line(r"!printf 'm\033[2J\033]0;owned\007n'")
     terminal.expect(r"\nmn\n>>> ")
     assert "\x1b" not in terminal.screen
