@@ -665,6 +665,8 @@ class Turns:
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised, be it that the session was closed."""
         if self._lasting is not None:
+            if self._turns.value:
+                self._lasting.commit_deletions()
             await self._lasting.committed()
         elif self.name is not None:
             self._require_open()
