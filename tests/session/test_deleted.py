@@ -119,6 +119,35 @@ def test_cell_that_was_run_again_under_the_id_of_a_deleted_one_is_kept(
         assert session.run("x").value == 11
 
 
+def _asleep(session: Session) -> None:
+    session.hibernate()
+
+
+def _far(session: Session) -> None:
+    session.run("y = 3")
+    session.hibernate()
+    session.undo()
+
+
+@pytest.mark.parametrize("before", [_nothing, _flush, _asleep, _far])
+def test_deleted_cell_stays_so_when_another_of_its_id_is_undone(
+    tmp_path: Path, before: Callable[[Session], None]
+) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("one", state=state) as session:
+        session.run("n = []")
+        session.run("n.append(1)", call_id="one")
+        session.delete("one")
+        session.run("n.append(2)", call_id="one")
+        before(session)
+        session.undo()
+        assert session.run("n").value == [1]
+        expected = [cell.source for cell in session.notebook if not cell.undone]
+    with Session("one", state=state) as session:
+        assert [cell.source for cell in session.notebook] == expected == ["n = []", "n"]
+        assert session.run("n.append(3); n", call_id="one").value == [1, 3]
+
+
 async def _wake(session: AsyncSession) -> Awaitable[object]:
     await session.hibernate()
     return session.run("y = 1")

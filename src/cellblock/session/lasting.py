@@ -928,7 +928,7 @@ class Lasting:
     async def went_back(self, step: str) -> None:
         """The kernel is again in the state after a step: so is the session."""
         self._tip = step
-        await self.move(self._commits[step], self._notebook.deleted)
+        await self.move(self._commits[step], self._notebook.deleted())
 
     async def move(self, commit: str, deleted: Sequence[str] = ()) -> None:
         """Go on from another commit; those that are left stay in the store. Cells that were deleted stay so."""

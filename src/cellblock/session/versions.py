@@ -386,7 +386,9 @@ class Versions(Turns):
                 await new.close()
             raise
         left, *_ = stood  # cells may have been deleted from it until now
-        deleted = left.deleted if undoes else left.deletions().cells
+        deleted = left.deleted(commit.number) if undoes else left.deletions().cells
+        if undoes:
+            self.notebook.recall(left)
         await unbroken(partial(_leave, lasting, commit, [*deleted], old))
         return new
 
