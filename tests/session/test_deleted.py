@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from cellblock import ExecutionLimits, Session, Versioned
+from cellblock import AsyncSession, ExecutionLimits, Session, Versioned
 
 
 def _flush(session: Session) -> None:
@@ -116,6 +117,101 @@ def test_cell_that_was_run_again_under_the_id_of_a_deleted_one_is_kept(
         assert [cell.source for cell in session.notebook if not cell.undone] == sources == ["x += 10"]
         assert session.run("x += 10", call_id="one").number == 2
         assert session.run("x").value == 11
+
+
+def _asleep(session: Session) -> None:
+    session.hibernate()
+
+
+def _far(session: Session) -> None:
+    session.run("y = 3")
+    session.hibernate()
+    session.undo()
+
+
+@pytest.mark.parametrize("before", [_nothing, _flush, _asleep, _far])
+def test_deleted_cell_stays_so_when_another_of_its_id_is_undone(
+    tmp_path: Path, before: Callable[[Session], None]
+) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("one", state=state) as session:
+        session.run("n = []")
+        session.run("n.append(1)", call_id="one")
+        session.delete("one")
+        session.run("n.append(2)", call_id="one")
+        before(session)
+        session.undo()
+        assert session.run("n").value == [1]
+        expected = [cell.source for cell in session.notebook if not cell.undone]
+    with Session("one", state=state) as session:
+        assert [cell.source for cell in session.notebook] == expected == ["n = []", "n"]
+        assert session.run("n.append(3); n", call_id="one").value == [1, 3]
+
+
+async def _wake(session: AsyncSession) -> Awaitable[object]:
+    await session.hibernate()
+    return session.run("y = 1")
+
+
+async def _step_back(session: AsyncSession) -> Awaitable[object]:
+    return session.undo()
+
+
+async def _step_back_asleep(session: AsyncSession) -> Awaitable[object]:
+    await session.hibernate()
+    return session.undo()
+
+
+async def _check_out(session: AsyncSession) -> Awaitable[object]:
+    return session.checkout("HEAD")
+
+
+async def _merge(session: AsyncSession) -> Awaitable[object]:
+    async with await session.branch("other") as branch:
+        await branch.run("z = 1")
+    return session.merge("other")
+
+
+async def _run(session: AsyncSession) -> Awaitable[object]:
+    return session.run("import time; time.sleep(0.2)")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("move", [_wake, _step_back, _step_back_asleep, _check_out, _merge, _run])
+async def test_cells_that_are_deleted_while_a_session_moves_stay_deleted(
+    url: str, move: Callable[[AsyncSession], Awaitable[Awaitable[object]]]
+) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        for number in range(40):
+            await session.run(f"x = {number}", call_id=f"c{number}")
+        moving = asyncio.ensure_future(await move(session))
+        deleted = []
+        while not moving.done() and len(deleted) < 38:
+            await asyncio.sleep(0.005)
+            deleted.append(f"c{len(deleted)}")
+            session.delete(deleted[-1])
+            await session.flush()
+        await moving
+        await session.run("y = 2")
+        assert deleted
+        assert not {*deleted} & {cell.id for cell in session.notebook}
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        assert not {*deleted} & {cell.id for cell in session.notebook}
+        assert (await session.run("y")).value == 2
+
+
+@pytest.mark.anyio
+async def test_branch_that_is_made_while_a_cell_runs_lacks_what_was_deleted(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.run("x = 1", call_id="gone")
+        await session.run("x = 2")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(session.run("import time; time.sleep(1)"))
+            await asyncio.sleep(0.1)
+            session.delete("gone")
+            await (await session.branch("other")).close()
+    async with AsyncSession("other", state=Versioned(url)) as branch:
+        assert [cell.source for cell in branch.notebook] == ["x = 2"]
 
 
 def test_cell_that_answers_a_call_again_tells_what_gives_its_value(tmp_path: Path) -> None:

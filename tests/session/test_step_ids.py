@@ -3,17 +3,20 @@ cell is part of the session's history is answered from the record."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
+import anyio
 import pytest
-from family_tree import soon
+from family_tree import below, soon
 from insides import ASK, Insides
 
-from cellblock import CellblockError, ExecutionLimits, Policy, Session
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session, Versioned
 from cellblock.store.sqlite import SqliteDatabase
 
 Open = Callable[..., Session]
@@ -220,6 +223,25 @@ def test_a_state_whose_names_were_lost_is_none_to_go_back_to(open_session: Open)
         session.run("z = 1")
         session.undo(to=now)
         assert "z" not in session.names()
+
+
+@pytest.mark.anyio
+async def test_what_the_host_did_before_all_processes_ended_is_the_newest_step(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.run("import os, time; hits = []")
+        running = asyncio.create_task(session.run("time.sleep(20)"))
+        await anyio.sleep(0.2)
+        await session.files.write("given", b"1")
+        for one in below():
+            with suppress(ProcessLookupError):
+                os.kill(one.pid, signal.SIGKILL)
+        assert (await running).rolled_back
+        here = session.checkpoint()
+        assert here == (await session.log())[0].detail["step"]
+        await session.run("hits.append(1)")
+        await session.undo(to=here)
+        assert session.checkpoint() == here
+        assert (await session.run("hits, os.listdir()")).value == ([], ["given"])
 
 
 def test_what_the_host_did_during_a_step_is_no_part_of_the_one_before(opened: Open) -> None:

@@ -228,7 +228,7 @@ class Lasting:
 
     async def finish(self) -> None:
         """Until everything is in a commit or in the journal. StoreError for what the store does not take."""
-        self._commit_deletions()
+        await self._log_deletions()
         await self._idle.wait()
         await self._logged_or_committed()
 
@@ -367,6 +367,8 @@ class Lasting:
         self._deletions += entries
 
     async def _log_deletions(self) -> None:
+        if not self._deleted:
+            return
         async with self._logging:
             if count := len(self._deleted):
                 self._note_deletions(await self._in_thread(_deletion(self._deleted[:count])), count)
@@ -502,15 +504,19 @@ class Lasting:
             step.share, self._answers_share = self._answers_share, self.account.share()
         return step
 
-    def _commit_deletions(self) -> None:
-        """Have what was deleted from the notebook since the newest step out of the store, by a commit of its own."""
+    def commit_deletions(self) -> None:
+        """Have what was deleted from the notebook since the newest step out of the store, by a commit of its own.
+
+        Not while another caller has the session's turn: it may be going to another commit, and leave this one beside
+        the history. Until then the journal has the deletions.
+        """
         if (changes := self._notebook.deletions()).cells:
             message = f"deleted {len(changes.cells)} cells" if len(changes.cells) > 1 else "deleted a cell"
             self._enqueue(self._step(_new_id(), ASIDE, message, 0, None, 0, logged=False, changes=changes))
 
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
-        self._commit_deletions()
+        await self._log_deletions()
         if self._queue and not self._working:
             self._go_on()
         await self._idle.wait()
@@ -934,7 +940,7 @@ class Lasting:
     async def went_back(self, step: str) -> None:
         """The kernel is again in the state after a step: so is the session."""
         self._tip = step
-        await self.move(self._commits[step], self._notebook.deleted)
+        await self.move(self._commits[step], self._notebook.deleted())
 
     async def move(self, commit: str, deleted: Sequence[str] = ()) -> None:
         """Go on from another commit; those that are left stay in the store. Cells that were deleted stay so."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -68,8 +70,9 @@ class Notebook:
         self._account = account or Account()
         self._account.relieve = self.let_go
         self._lock = threading.RLock()
-        self._gone: set[str] = set()
-        """Those that were deleted."""
+        self._gone: dict[str, float] = {}
+        """Those that were deleted, each with the number under which it was run again; infinite where it was not, or
+        where that was undone."""
         self._changes: Changes | None = None
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
@@ -83,7 +86,7 @@ class Notebook:
         """Every cell, in the order of first execution."""
         if self._earlier is None:
             return tuple(self._cells.values())
-        earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if key not in self._gone}
+        earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if not self._is_gone(key)}
         return tuple({**earlier, **self._cells}.values())
 
     def __iter__(self) -> Iterator[Cell]:
@@ -115,9 +118,12 @@ class Notebook:
         cell = self._cells.get(key)
         if cell is not None:
             return cell, self._blobs.get(key, {})
-        if self._earlier is not None and key not in self._gone:
+        if self._earlier is not None and not self._is_gone(key):
             return self._earlier.find(key)
         return None
+
+    def _is_gone(self, key: str) -> bool:
+        return self._gone.get(key) == math.inf
 
     def _kept(self, key: str) -> Kept:
         if (kept := self.kept(key)) is not None:
@@ -129,7 +135,7 @@ class Notebook:
         """Another notebook of the same cells, but for one that runs; those from a store by a `source` of its own."""
         earlier = self._earlier if source is None else self._earlier and self._earlier.copy(source)
         other = Notebook(earlier, account=account)
-        other._gone |= self._gone
+        other._gone.update(self._gone)
         other.private = self.private
         for key, cell in self._cells.copy().items():
             if cell.state is not CellState.RUNNING:
@@ -138,7 +144,7 @@ class Notebook:
 
     def note_changes(self) -> None:
         """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
-        self._changes = Changes(cells=dict.fromkeys(self.deleted))
+        self._changes = Changes(cells=dict.fromkeys(self.deleted()))
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -154,10 +160,13 @@ class Notebook:
         deleted = [cell_id for cell_id, kept in cells.items() if kept is None]
         return Changes(cells={cell_id: cells.pop(cell_id) for cell_id in deleted})
 
-    @property
-    def deleted(self) -> list[str]:
-        """The cells that were deleted and have not been run again under their ids."""
-        return [*(self._gone - self._cells.keys())]
+    def recall(self, other: Notebook) -> None:
+        """Know of the deletions that another notebook of the same session knows of, whose cells are here no more."""
+        self._gone = other._gone | self._gone
+
+    def deleted(self, number: float = sys.maxsize) -> list[str]:
+        """The cells that were deleted, and not run again under their ids by the cell of this number, or by now."""
+        return [cell_id for cell_id, again in self._gone.items() if again > number]
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included.
@@ -189,6 +198,8 @@ class Notebook:
 
     def _put(self, cell: Cell) -> None:
         self._cells[cell.id] = cell
+        if cell.id in self._gone:
+            self._gone[cell.id] = math.inf if cell.undone else min(self._gone[cell.id], cell.number)
         if self._changes is not None:
             self._changes.cells[cell.id] = cell, self._blobs.get(cell.id, {})
 
@@ -208,7 +219,7 @@ class Notebook:
     def forget(self, *cell_ids: str) -> None:
         """Remove cells, also such as are not here: the store may have them."""
         for cell_id in cell_ids:
-            self._gone.add(cell_id)
+            self._gone[cell_id] = math.inf
             with self._lock:
                 self._cells.pop(cell_id, None)
                 self._blobs.pop(cell_id, None)

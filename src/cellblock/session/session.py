@@ -643,6 +643,7 @@ class AsyncSession(Versions):
         )
         if branch._lasting is not None:
             branch._lasting.follow(branch.notebook)
+            await branch._committed()
         return True
 
     def interrupt(self) -> None:

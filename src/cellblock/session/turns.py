@@ -399,7 +399,8 @@ class Turns:
         self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
             return cell
-        state = self._settle(execution.step, cell.id, is_fresh=execution.is_fresh)
+        led = None if cell.rolled_back and kernel.ended else execution.step  # the state of before is told by its step
+        state = self._settle(led, cell.id, is_fresh=execution.is_fresh)
         if self._lasting is not None:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
@@ -628,7 +629,9 @@ class Turns:
         gone as undone; the state's number. Without `made` the step belongs to the one before. `is_fresh`: the names
         were lost meanwhile, and no state of before is there any more, whatever numbers the kernel has.
         """
-        if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and says where it stands
+        if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and has the states
+            if step is not None:
+                self._stand = Stand((step,), step if made else self._stand.made_by)
             return 0
         states = self._kernel.states
         for state in [state for state in self._stands if state not in states]:
@@ -665,6 +668,8 @@ class Turns:
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised, be it that the session was closed."""
         if self._lasting is not None:
+            if self._turns.value:
+                self._lasting.commit_deletions()
             await self._lasting.committed()
         elif self.name is not None:
             self._require_open()

@@ -336,6 +336,7 @@ class Versions(Turns):
         """Have committed what threads and processes did since the newest step: it belongs to that. For one who has the
         turn; `committed` must follow.
         """
+        lasting.commit_deletions()
         await lasting.finish()  # what saves states is no process of a cell's
         kernel = self._kernel
         if kernel is not None and not lasting.by_source and await kernel.stirred():
@@ -355,14 +356,14 @@ class Versions(Turns):
         """The newest commits that lead to a revision, newest first: one for each step."""
         require_text(revision=revision)
         lasting = self._require_lasting("log")
-        await lasting.committed()
+        await self._committed()
         return await lasting.log(revision, limit)
 
     async def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
         """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
         require_text(before=before, after=after)
         lasting = self._require_lasting("diff")
-        await lasting.committed()
+        await self._committed()
         return await lasting.diff(before, after)
 
     async def checkout(self, revision: str) -> None:
@@ -383,7 +384,6 @@ class Versions(Turns):
     async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
-        deleted = self.notebook.deleted if undoes else []
         stood = self.notebook, self._count, self._stand, self._stands
         self._kernel = new
         try:
@@ -395,7 +395,11 @@ class Versions(Turns):
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
-        await unbroken(partial(_leave, lasting, commit, deleted, old))
+        left, *_ = stood  # cells may have been deleted from it until now
+        deleted = left.deleted(commit.number) if undoes else left.deletions().cells
+        if undoes:
+            self.notebook.recall(left)
+        await unbroken(partial(_leave, lasting, commit, [*deleted], old))
         return new
 
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
@@ -412,7 +416,8 @@ class Versions(Turns):
         lasting = self._require_lasting("merge")
         if not isinstance(other, str):
             require_kind(other, type(self), "other")
-            await other._require_lasting("merge").committed()
+            other._require_lasting("merge")
+            await other._committed()
         await self._acquire(wait=True)
         try:
             await self._catch_up(lasting)
@@ -436,7 +441,7 @@ class Versions(Turns):
         """Give a commit a name of its own."""
         require_text(name=name, revision=revision)
         lasting = self._require_lasting("tag")
-        await lasting.committed()
+        await self._committed()
         await lasting.tag(name, revision)
 
     def _require_lasting(self, what: str) -> Lasting:
