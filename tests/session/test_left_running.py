@@ -140,6 +140,19 @@ def test_effects_belong_to_the_step_that_they_came_after(opened: Open) -> None:
     assert _state(session) == (False, [])
 
 
+def test_branch_that_ended_leaves_nothing_to_commit(opened: Open) -> None:
+    session = opened()
+    session.run("x = 1")
+    with session.branch() as branch:
+        branch.run("x = 2")
+        branch.kill()
+        branch.run("x = 3")
+    session.flush()
+    session.run("y = 1")
+    session.hibernate()
+    assert [one.kind for one in session.log()] == ["python", "python", "open"]
+
+
 def test_session_without_anything_left_is_committed_by_its_steps_alone(opened: Open) -> None:
     session = opened(limits=ExecutionLimits(max_checkpoints=2))
     session.shell("true")

@@ -22,6 +22,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 _NICEST = 19
 _SCHEDULED = 2  # with a pid, the number of that process's clock
 _STOP = 1 << signal.SIGSTOP - 1  # among the pending signals of a `status`
+_EVERY_SIGNAL = sum(1 << number - 1 for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+"""As the blocked signals of a `status`: those two cannot be."""
 _EXITING = 0x4  # among the flags of a `stat`
 _LEAST_READ = 4096
 _LOCKS_BYTES = 1 << 20
@@ -80,6 +82,15 @@ def may_be_branched() -> bool:
 def nested(process: int) -> bool:
     """Whether it is of a pid namespace within this one."""
     return _branched and len(_value(_read(procfs.path(f"{process}/status")), b"NSpid:").split()) > 1
+
+
+def is_copy(process: int) -> bool:
+    """True for a frozen copy of a worker and for what a copy has forked, ended or not.
+
+    Those block every signal, from before they are forked until a copy is woken. False where the host masks `/proc`.
+    """
+    blocked = int(_value(_read(procfs.path(f"{process}/status")), b"SigBlk:") or b"0", 16)
+    return blocked & _EVERY_SIGNAL == _EVERY_SIGNAL
 
 
 def number_inside(process: int, which: bytes) -> int:

@@ -318,9 +318,8 @@ class ProcessKernel(LinkedKernel):
     async def stirred(self) -> bool:
         try:
             async with self._changing, self._hearing:
-                frozen = await awaited(self._checkpoints.pids())
                 is_left = self._left_at >= self._captured
-                return not self.gone and (is_left or await awaited(self._shell.stirred(self._captured, frozen)))
+                return not self.gone and (is_left or await awaited(self._shell.stirred(self._captured)))
         except SessionClosed:  # what ends has its newest state alone
             return False
 

@@ -157,9 +157,9 @@ class Shell:
         except CellblockError:  # init is gone, and all that it would have ended; or it has said what failed
             return 0
 
-    def stirred(self, since: int, frozen: list[int]) -> Waits[bool]:
-        """Whether a process beside the worker lives, or has lived since a checkpoint; `frozen` are no such."""
-        self.tell("stirred", since=since, frozen=frozen)
+    def stirred(self, since: int) -> Waits[bool]:
+        """Whether a process beside the worker lives, or has lived since a checkpoint."""
+        self.tell("stirred", since=since)
         return bool((yield from self._answer("stirred", "stirred"))["stirred"])
 
     def _hear(self) -> None:

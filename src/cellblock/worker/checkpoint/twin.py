@@ -41,6 +41,7 @@ from cellblock.worker.confine.syscalls import (
 )
 
 _EVERY_SIGNAL = frozenset(signal.valid_signals())
+"""Blocked before a copy is made, and in it until it is woken: init knows copies and scribes by that."""
 _OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
 """Of warnings that there are threads: they stay where they are."""
 _IMPORT_SECONDS = 0.1

@@ -30,7 +30,6 @@ from cellblock.worker.peak import Peak
 
 _MAX_MISSED = 20
 _MAX_PATH = 200
-_MOST_OURS = 100
 
 Message = Mapping[str, object]
 
@@ -57,11 +56,9 @@ class Service:
         self._history.spare = self._captures.drop_files
         self._peak: Peak | None = None
         self._adopted = 0
-        self._ours: set[int] = set()
-        """Copies and scribes, those too that are let go and have yet to end."""
         self._kept = 0
         self._reaped = -1
-        """After the beginning of which checkpoint another process ended that init had adopted."""
+        """After the beginning of which checkpoint a process of a cell ended that init had adopted."""
         self._gives_way = False
         self._look_at = time.monotonic() + IDLE_SECONDS
         self._answers: dict[object, Callable[[Message, list[int]], None]] = {
@@ -184,9 +181,6 @@ class Service:
     def _count_copies(self, *, making: bool | None = None) -> None:
         """What the budget knows as copies counts to no limit of the session's."""
         self._watch.exempt(self._budget.frozen)
-        self._ours |= self._watch.frozen
-        if len(self._ours) > _MOST_OURS:
-            self._ours.intersection_update(holdings.processes())
         self._quota.have(len(self._watch.frozen), making=making)
 
     def _let_go(self, number: int, limit: str) -> None:
@@ -197,12 +191,13 @@ class Service:
 
     def _reap(self) -> None:
         """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
-        for process, status in ended_children():
-            if process not in self._ours:
-                self._reaped = self._kept
-            self._ours.discard(process)
+        for process, status in ended_children(self._look_back):
             if process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
+
+    def _look_back(self, ended: int) -> None:
+        if self._reaped < self._kept and _is_of_a_cell(ended):
+            self._reaped = self._kept
 
     def _expect(self, message: Message, channels: list[int]) -> None:
         """Copies are being made for a checkpoint, and say on these channels that they are ready."""
@@ -249,7 +244,6 @@ class Service:
         self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
         self._watch.follow(worker)
-        self._ours.discard(worker)
         self._budget.woken(worker)
         self._budget.reserved = False
         if self._peak is not None:
@@ -272,6 +266,7 @@ class Service:
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
         if not self._nested:
             prctl(PR_SET_DUMPABLE, 1)
+        self._reap()  # what was ended has changed nothing of the state that the session is put into
         self._reaped = -1
         control.send(self._channel, {"swept": True, "missed": _told(missed)})
 
@@ -290,10 +285,8 @@ class Service:
 
     def _stirred(self, message: Message, _descriptors: list[int]) -> None:
         """Tell if other processes than the worker may have changed anything since a checkpoint."""
-        self._exempt(message["frozen"])
-        others = set(holdings.processes()) - {self._watch.worker} - self._watch.frozen - self._ours
-        lives = [life for life in map(holdings.life, others) if life is not None]
-        alive = any(not (life.ended or life.parent in self._watch.frozen) for life in lives)  # of a copy are scribes
+        others = (one for one in holdings.processes() if one != self._watch.worker and _is_of_a_cell(one))
+        alive = any(life is not None and not life.ended for life in map(holdings.life, others))
         control.send(self._channel, {"stirred": alive or self._reaped >= _number(message["since"])})
 
     def _export(self, message: Message, descriptors: list[int]) -> None:
@@ -360,11 +353,15 @@ class Service:
     def _know_scribes(self) -> None:
         self._supervisor.saving = self._captures.copies
         self._watch.scribes = self._captures.scribes
-        self._ours |= self._captures.scribes
         self._quota.saving(len(self._captures.scribes | self._captures.copies), self._captures.copies)
 
     def _exempt(self, frozen: object) -> None:
         self._watch.exempt(frozenset(_numbers(frozen)))
+
+
+def _is_of_a_cell(process: int) -> bool:
+    """False for frozen copies, scribes, and the workers of branches: those are children of init once they are made."""
+    return not (holdings.nested(process) or holdings.is_copy(process))
 
 
 def _told(paths: list[str]) -> list[str]:
