@@ -382,3 +382,30 @@ def test_without_versions_a_call_is_run_once_until_it_is_undone(open_session: Op
         assert session.run("n += 1", call_id="call").number == 3
     assert session["n"] == 1
     assert session.notebook["call"].undone is False
+
+
+@pytest.mark.parametrize("way", ["undo", "undo to a step", "asleep", "reopened", "live"])
+def test_undone_clearing_brings_the_record_back_and_a_call_runs_once(opened: Open, way: str) -> None:
+    session = Session() if way == "live" else opened()
+    session.run("n = []")
+    session.run("n.append(1)", call_id="pay")
+    here = session.checkpoint()
+    session.clear()
+    assert (len(session.notebook), list(session.names())) == (0, [])
+    session.run("m = 1")
+    session.undo()
+    assert len(session.notebook) == 1  # what was undone stays in the record
+    if way == "asleep":
+        session.hibernate()
+    if way == "undo to a step":
+        session.undo(to=here)
+    else:
+        session.undo()
+    if way == "reopened":
+        session.close()
+        session = opened()
+    assert [cell.source for cell in session.notebook] == ["n = []", "n.append(1)"]
+    assert session.run("n.append(1)", call_id="pay").number == 2
+    assert session.run("n").value == [1]
+    if way == "live":
+        session.close()

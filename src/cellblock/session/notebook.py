@@ -6,7 +6,8 @@ import math
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -78,6 +79,8 @@ class Notebook:
         self._blobs: dict[str, dict[str, Blob]] = {}
         self._shares: dict[str, Share] = {}
         """What cells hold that can be let go, in the order in which they were recorded."""
+        self._before: Callable[[], Notebook | None] = lambda: None
+        """The one that was cleared, for as long as a session may go back to it."""
         self.private = ""
         """Why the session holds private data; "" where it does not. Exports say it."""
 
@@ -188,6 +191,8 @@ class Notebook:
 
         A cell that the caller holds keeps its own, and the store has them all.
         """
+        if (before := self._before()) is not None:
+            before.let_go(size)
         with self._lock:
             while self._account.held + size > self._account.limit and len(self._shares) > spared:
                 oldest = next(iter(self._shares))
@@ -226,6 +231,13 @@ class Notebook:
                 self._forget_share(cell_id)
             if self._changes is not None:
                 self._changes.cells[cell_id] = None
+
+    def emptied(self) -> Notebook:
+        """Another notebook of the same session, without cells."""
+        other = Notebook(account=self._account)
+        other.private = self.private
+        other._before = weakref.ref(self)
+        return other
 
     def clear(self) -> None:
         """Remove every cell and blob."""

@@ -633,11 +633,11 @@ class AsyncSession(Versions):
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
-        branch._stand = stand
-        branch._stands = {kernel.states[-1]: stand}
         source = None if branch._lasting is None else branch._lasting.source
         branch.notebook = notebook.copy(source, account=branch._account)
         branch.notebook.private = branch.private
+        branch._stand = replace(stand, notebook=branch.notebook)
+        branch._stands = {kernel.states[-1]: branch._stand}
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )

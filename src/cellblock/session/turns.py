@@ -63,11 +63,13 @@ class Stand:
     """Where a session stands: the steps that led to one state, the newest last, and the cells that they were.
 
     The first led there, and the others changed nothing, as a cell does that was rolled back. `made_by` is the newest
-    step that can be undone: what was run aside belongs to the step before.
+    step that can be undone: what was run aside belongs to the step before. `notebook` is the one of then: a clearing
+    begins another.
     """
 
     steps: tuple[str, ...]
     made_by: str
+    notebook: Notebook
     cells: tuple[str, ...] = ()
 
     @property
@@ -92,7 +94,7 @@ class Turns:
         self._count = 0
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
         self._lost: tuple[Lost, ...] = ()
-        self._stand = Stand(("open",), "open")
+        self._stand = Stand(("open",), "open", self.notebook)
         """Where the session stands."""
         self._stands: dict[int, Stand] = {}
         """Where it stood, by the states of its kernel."""
@@ -450,11 +452,19 @@ class Turns:
             await kernel.close()  # an older state is none to go on from: if nothing else comes, the newest is resumed
             return False
         self._lost += losses(recovery, why)
+        if wanted.notebook is not self.notebook:  # it was cleared since
+            self._take(wanted.notebook)
         self._settle(is_fresh=recovery.fresh and not recovery.exact)
         if self._lasting is not None:
             self._stand = wanted  # also where the kernel has ended since: another will stand there
             await self._lasting.went_back(wanted.step)
         return True
+
+    def _take(self, notebook: Notebook) -> None:
+        """Go on with another notebook."""
+        self.notebook = notebook
+        if self._lasting is not None:
+            self._lasting.follow(notebook)
 
     async def _recover(self, kernel: Kernel, steps: int = 0) -> Recovery:
         """Have the session's kernel go back, in the one way that there is. What the host has changed of the files, and
@@ -502,6 +512,7 @@ class Turns:
     async def _note_asked(self, kernel: Kernel, request: Request, host: HostStep | None) -> None:
         """Make a step of a request that has changed something, or have it belong to the one before."""
         if isinstance(request, Clear):
+            self._take(self.notebook.emptied())
             self.notebook.clear()
         if host is not None or isinstance(request, Bind | Clear):
             entries: tuple[int, ...] = ()
@@ -631,7 +642,7 @@ class Turns:
         """
         if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and has the states
             if step is not None:
-                self._stand = Stand((step,), step if made else self._stand.made_by)
+                self._stand = Stand((step,), step if made else self._stand.made_by, self.notebook)
             return 0
         states = self._kernel.states
         for state in [state for state in self._stands if state not in states]:
@@ -639,15 +650,15 @@ class Turns:
             for one in undone if state > states[0] else ():  # else it was too long ago to be gone back to
                 self.notebook.mark_undone(one)
         if is_fresh:
-            self._stand = Stand((lost := self._new_step(),), lost)
+            self._stand = Stand((lost := self._new_step(),), lost, self.notebook)
             self._stands = dict.fromkeys(states[:-1], self._stand)
         stand = self._stands.get(states[-1])
         cells = () if cell_id is None or self._has_run else (cell_id,)
         if stand is None or (step is not None and self._keeps_no_states):
             made_by = step if made and step is not None else self._stand.made_by
-            stand = Stand((step or self._stand.step,), made_by, cells)
+            stand = Stand((step or self._stand.step,), made_by, self.notebook, cells)
         elif step is not None:  # it changed nothing that could be gone back from
-            stand = Stand((*stand.steps, step), stand.made_by, stand.cells + cells)
+            stand = replace(stand, steps=(*stand.steps, step), cells=stand.cells + cells)
         self._stands[states[-1]] = self._stand = stand
         return states[-1]
 
