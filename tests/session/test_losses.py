@@ -432,3 +432,24 @@ def test_text_that_no_record_can_hold_is_told_and_stops_no_saving(opened: Open, 
     assert session.run("shown, kept").value == (shown, [1])
     assert session.notebook.to_html()
     assert session.log()
+
+
+SLOW_TO_LOAD = """
+import time
+def load():
+    time.sleep(3)
+    return Slow()
+class Slow:
+    def __reduce__(self):
+        return load, ()
+"""
+
+
+def test_steps_that_come_while_saved_values_are_still_being_loaded_are_saved(opened: Open) -> None:
+    session = opened()
+    session.run(SLOW_TO_LOAD)
+    for number in range(12):
+        assert session.run(f"x{number} = Slow()").lost == ()
+        session.log(limit=1)  # its commit is made, and its trial has begun
+    session.flush()
+    assert session.unsaved == ()

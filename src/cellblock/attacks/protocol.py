@@ -32,7 +32,7 @@ def request():  # its number
         frame = frame.f_back
     return frame.f_locals["number"]
 def packed(number=request(), duration=0.0, cpu=0.0, peak=0):
-    return struct.pack("<cQddQ", b"F", number, duration, cpu, peak)
+    return struct.pack("<cQddQ?", b"F", number, duration, cpu, peak, False)
 FINISHED = {"is": "finished", "number": request(), "failure": None, "duration_ms": 0, "cpu_ms": 0, "memory_peak": 0,
     "gained": {}, "dropped": []}
 DISPLAY = {"is": "display", "data": {"text/plain": "forged"}, "mimes": [], "is_result": True, "mark": 0}

@@ -69,6 +69,8 @@ _COPIES = 3
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
+_NEWEST_SECONDS = 10.0
+"""How long the newest step waits for that when its commit is made. No step waits for it meanwhile."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -590,7 +592,7 @@ class Lasting:
         self._working, self._idle = True, anyio.Event()
         self._background.start(self._work)
 
-    async def _fork(self, step: _Step) -> None:
+    async def _fork(self, step: _Step, seconds: float = _SLOT_SECONDS) -> None:
         if step.kernel is None:
             step.forked.set()
             return
@@ -599,22 +601,22 @@ class Lasting:
             step.forked.set()
             return
         try:
-            await self._capture(step, step.kernel)
+            await self._capture(step, step.kernel, seconds)
         finally:
             step.forked.set()
             if not self._working:  # a step before this one has failed
                 self._let_go([step])
 
-    async def _capture(self, step: _Step, kernel: Kernel) -> None:
+    async def _capture(self, step: _Step, kernel: Kernel, seconds: float = _SLOT_SECONDS) -> None:
         """Have a step's state held to be saved, or held anew."""
         if step.capture is not None:
             step.capture.close()
         step.capture = step.failure = None
         try:
             if not step.has_slot:
-                if self._trials and not self._slots.value:
-                    self._let_go(self._trials[:1])
-                with anyio.move_on_after(_SLOT_SECONDS):
+                if not self._slots.value:
+                    self._end_a_trial()
+                with anyio.move_on_after(seconds):
                     await self._slots.acquire()
                     step.has_slot = True
             if step.has_slot:
@@ -640,7 +642,7 @@ class Lasting:
                 step = self._queue[0]
                 await step.forked.wait()
                 if step.was_let_go or (not step.has_slot and step is self._queue[-1]):
-                    await self._fork(step)  # the newest state is saved even where steps come fast
+                    await self._fork(step, _NEWEST_SECONDS)  # it is saved even where steps come fast
                 try:
                     await self._commit(step)
                 except Exception as error:  # it is tried again once, then by whoever asks, and before the next
@@ -662,8 +664,15 @@ class Lasting:
             if self._is_dropped:
                 self._leave()
 
+    def _end_a_trial(self) -> None:
+        """Have the oldest trial come to its end: it gives its slot back once nobody reads its state any more."""
+        if (trial := next((one for one in self._trials if not one.was_let_go), None)) is not None:
+            trial.was_let_go = True
+            if trial.capture is not None:
+                trial.capture.close()
+
     def _let_go(self, steps: Iterable[_Step]) -> None:
-        """Hold the states of some steps no more."""
+        """Hold the states of some steps no more, which nobody reads."""
         for step in steps:
             if step.forked.is_set():
                 if step.capture is not None:
@@ -733,7 +742,7 @@ class Lasting:
         self._tell(newly)
         self._told.update(one.name for one in self._missing)
         if step.capture is not None:
-            trial = replace(step)
+            trial = replace(step, was_let_go=False)
             step.capture, step.has_slot = None, False
             self._trials.append(trial)
             self._background.start(self._try, trial, before, held)
@@ -751,10 +760,10 @@ class Lasting:
         """Find out which names of a snapshot cannot be loaded."""
         try:
             read: Snapshot | None = self._snapshot
-            while trial.capture is not None:
-                if read is not None:
-                    await self._note_unloadable(await trial.capture.trial(), held)
-                if trial.kernel is None or not trial.suspects.tries_again():
+            while (capture := trial.capture) is not None:
+                if read is not None and not trial.was_let_go:
+                    await self._note_unloadable(await capture.trial(), held)
+                if trial.was_let_go or trial.kernel is None or not trial.suspects.tries_again():
                     break
                 await self._capture(trial, trial.kernel)
                 read = await self._read(trial, before, _drop)

@@ -68,14 +68,13 @@ class Captured:
         most_record: int,
         python: str,
         admitted: tuple[socket.socket, ...],
-        ended: Callable[[], None],
     ) -> None:
         """`listed` is init's channel, `admitted` are what may be closed once there is a scribe.
 
         At most `most` bytes come in all; the description of the state takes at most `most_record` once it is read.
         """
         self._stream, self._listed, self._admitted = stream, listed, admitted
-        self._files, self._seconds, self._python, self._ended = files, seconds, python, ended
+        self._files, self._seconds, self._python = files, seconds, python
         self._conversation, self._most_record = saving.Conversation(most), most_record
         self._deadline = clock.now() + _MAKING_SECONDS
         self._pid = 0
@@ -344,6 +343,11 @@ class Captured:
                     os.write(self._canceller, b"x")
             self._give_back()
 
+    @property
+    def is_given_back(self) -> bool:
+        """True once all that it held open is closed: it takes no room any more."""
+        return self._canceller < 0
+
     def __del__(self) -> None:
         self.close()
 
@@ -356,7 +360,6 @@ class Captured:
         os.close(self._cancel)
         os.close(self._canceller)
         self._canceller = -1
-        self._ended()
 
 
 def _unloadable(snapshot: Snapshot, failed: dict[str, str]) -> Iterator[Lost]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import anyio
 
@@ -86,7 +87,7 @@ class ProcessKernel(LinkedKernel):
         self._files_changed = self._left = False
         self._left_at, self._captured = -1, 0
         """The newest states with which something was left that goes on, and that were to be saved."""
-        self._captures = 0
+        self._captures: WeakSet[Captured] = WeakSet()
         self._door = self._opened_door()
         self.capabilities = Capabilities(trust_level=family.trust_level, python="", walls=())
 
@@ -338,7 +339,7 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone()
             if not self._spec.limits.max_checkpoints:
                 raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
-            if self._captures >= _MOST_CAPTURES:
+            if sum(not one.is_given_back for one in self._captures) >= _MOST_CAPTURES:
                 raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
             return await awaited(self._capture(state, seconds))
 
@@ -363,7 +364,6 @@ class ProcessKernel(LinkedKernel):
             with end:
                 listed = self._shell.capture(state.number, self._saved.number)
                 state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
-        self._captures += 1
         self._captured = max(self._captured, state.number)
         captured = Captured(
             stream,
@@ -374,17 +374,14 @@ class ProcessKernel(LinkedKernel):
             most_record=self._spec.limits.max_host_mb * 2**20,
             python=self.capabilities.python,
             admitted=(admitted,),
-            ended=self._note_captured,
         )
+        self._captures.add(captured)
         try:
             yield from captured.meet()
         except BaseException:
             captured.close()
             raise
         return captured
-
-    def _note_captured(self) -> None:
-        self._captures -= 1
 
     async def restore(
         self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None

@@ -183,7 +183,8 @@ class ProcessTurn:
                 self._link.require_open()
                 continue
             self._take(ready)
-            if self._link.pidfd in ready and not self._events:
+            has_more = self._link.socket in ready  # which tells of what it did before its end
+            if self._link.pidfd in ready and not (has_more or self._events):
                 death = await self._overseer.how_it_ended()
                 self._link.require_open()
                 self._end(death)
