@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 from family_tree import below, soon
+from insides import ASK, Insides
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, SessionClosed, Versioned
 from cellblock.executors.process.examination import examine
@@ -125,6 +127,31 @@ def test_a_session_whose_process_was_killed_is_branched_from_before(session: Ses
         assert branch.run("state, open('f').read()").value == ([1], "1")
     session.kill()
     assert session.run("state").value == [1]
+
+
+@pytest.mark.parametrize("is_versioned", [False, True])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_session_whose_copy_was_killed_is_branched_from_another(
+    is_versioned: bool, steps: int, tmp_path: Path
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("frozen copies are hidden from an ordinary user")
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db") if is_versioned else "default"
+    with Session("one" if is_versioned else None, state=state, limits=LIMITS) as session:
+        insides = Insides(str(session.run(ASK).value))
+        for step in range(steps):
+            session.run(f"state = [{step}]")
+        if is_versioned:
+            session.flush()
+        session.branch().close()  # which waits for the copy
+        newest = insides.others()[-1]
+        os.kill(newest.pid, signal.SIGKILL)
+        assert not soon(lambda: newest in insides.others(), False)
+        with session.branch() as branch:
+            assert branch.run("state").value == [steps - 1]
+        assert session.run("state").value == [steps - 1]
+        session.undo()
+        assert session.run("state").value == [steps - 1]
 
 
 @pytest.mark.parametrize("is_versioned", [False, True])

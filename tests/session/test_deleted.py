@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import AsyncSession, ExecutionLimits, Session, Versioned
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, Versioned
 
 
 def _flush(session: Session) -> None:
@@ -198,6 +198,26 @@ async def test_cells_that_are_deleted_while_a_session_moves_stay_deleted(
     async with AsyncSession("one", state=Versioned(url)) as session:
         assert not {*deleted} & {cell.id for cell in session.notebook}
         assert (await session.run("y")).value == 2
+
+
+def test_cell_that_is_deleted_while_a_checkout_fails_stays_deleted(
+    opened: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(session: AsyncSession, kernel: object) -> None:
+        session.delete("gone")
+        raise CellblockError("no")
+
+    session = opened()
+    session.run("x = 1", call_id="gone")
+    session.run("x = 2", call_id="kept")
+    with monkeypatch.context() as patch:
+        patch.setattr(AsyncSession, "_write_again", fail)
+        with pytest.raises(CellblockError, match="no"):
+            session.checkout("HEAD")
+    assert [cell.id for cell in session.notebook] == ["kept"]
+    session.flush()
+    session.close()
+    assert [cell.id for cell in opened().notebook] == ["kept"]
 
 
 @pytest.mark.anyio

@@ -384,18 +384,19 @@ class Versions(Turns):
     async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
         past = await lasting.past(commit, journal=False)
         old, new = self._living(), await self._opened_for(lasting)
-        stood = self.notebook, self._count, self._stand, self._stands
+        left, *_ = stood = self.notebook, self._count, self._stand, self._stands
         self._kernel = new
         try:
             with lasting.as_it_was():
                 await self._rebuild(lasting, new, past)
         except BaseException:
             self._kernel = old
+            left.forget(*self.notebook.deletions().cells)
             self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
-        left, *_ = stood  # cells may have been deleted from it until now
+        # cells may have been deleted from it until now
         deleted = left.deleted(commit.number) if undoes else left.deletions().cells
         if undoes:
             self.notebook.recall(left)

@@ -63,6 +63,11 @@ class Frozen:
             os.close(process)
 
     @property
+    def lost(self) -> bool:
+        """Whether there is no copy, nor one being made."""
+        return self.settled and (not self.pid() or self.ended)
+
+    @property
     def settled(self) -> bool:
         """Whether the copy is ready, or will never be."""
         return bool(self._inner) or self._has_spoken

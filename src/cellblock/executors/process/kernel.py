@@ -416,7 +416,8 @@ class ProcessKernel(LinkedKernel):
 
     @property
     def branchable(self) -> bool:
-        return self._checkpoints.newest.memory is not None
+        memory = self._checkpoints.newest.memory
+        return memory is not None and not memory.lost
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
