@@ -54,8 +54,6 @@ from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectSendStream
-
     from cellblock.session.execution import Execution
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
@@ -407,31 +405,33 @@ class AsyncSession(Versions):
         if isinstance(execution, Cell):
             yield Done(cell=execution)
             return
-        told, events = anyio.create_memory_object_stream[Event](_UNREAD_EVENTS)
-        following = asyncio.create_task(self._tell(execution, told))
+        events, room = asyncio.Queue[Event | None](), asyncio.Semaphore(_UNREAD_EVENTS)
+        following = asyncio.create_task(self._tell(execution, events, room))
         try:
-            async for event in events:
+            while (event := await events.get()) is not None:
+                room.release()
                 yield event
         finally:
             following.cancel()
             await unbroken(partial(asyncio.wait, [following]))
-            events.close()
             if not following.cancelled():
                 cell = following.result()
         yield Done(cell=cell)
 
-    async def _tell(self, execution: Execution, told: MemoryObjectSendStream[Event]) -> Cell:
+    async def _tell(
+        self, execution: Execution, events: asyncio.Queue[Event | None], room: asyncio.Semaphore
+    ) -> Cell:
         """Tell the events of a cell that was started, whose limits hold whether they are read or not; the cell."""
-        with told:
+        try:
+            while not isinstance(event := await execution.next(), Done):
+                with anyio.move_on_after(execution.left):
+                    await room.acquire()
+                    events.put_nowait(event)
+        finally:
             try:
-                while not isinstance(event := await execution.next(), Done):
-                    try:
-                        told.send_nowait(event)
-                    except anyio.WouldBlock:
-                        with anyio.move_on_after(execution.left):
-                            await told.send(event)
-            finally:
                 cell = await self._end(execution)
+            finally:
+                events.put_nowait(None)
         return cell
 
     async def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
