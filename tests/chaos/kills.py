@@ -44,7 +44,8 @@ def main(url: str, seed: int, kills: int, seconds: float) -> int:
         except (Wrong, TimeoutError) as error:
             wrong.append(f"{type(error).__name__}: {error}")
             wrong += _recent
-    life.kill()
+    with contextlib.suppress(ProcessLookupError):  # it had ended by itself, which is among the wrongs
+        life.kill()
     print(json.dumps({"kills": done, "steps": model.steps, "wrong": wrong}))
     return bool(wrong)
 
