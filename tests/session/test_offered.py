@@ -133,7 +133,7 @@ def test_functions_are_plain_ones_that_frameworks_read(session: Session) -> None
     assert not inspect.iscoroutinefunction(run_python)
     assert list(inspect.signature(write_file).parameters) == ["path", "content"]
     assert write_file.__annotations__ == {"path": "str", "content": "str", "return": "str"}
-    with pytest.raises(ValueError, match="there is no tool .nope.: there are run_python, "):
+    with pytest.raises(ValueError, match=r"there is no tool .nope.: there are run_python, "):
         session.as_tools(["nope"])
 
 
