@@ -30,6 +30,8 @@ MOST_GROWTH = 32 * 2**20
 """Bytes of the host's memory beyond what the session may make it hold."""
 
 _HOST_MB = 32
+_IN_FORMS = 8 * 2**20
+"""The largest message, 2 MB, as it comes, as text, as JSON and as it is kept; what the allocator has of it, too."""
 _LIMITS = ExecutionLimits(timeout_seconds=0.7, interrupt_grace_seconds=0.2, max_host_mb=_HOST_MB)
 _TOGETHER = _LIMITS.timeout_seconds + _LIMITS.interrupt_grace_seconds + 5
 _TICK = 0.005
@@ -175,7 +177,7 @@ async def rounds(seeds: list[int]) -> list[Round]:
             growth, broke = beside.most - before, ""
             if beside.longest > bound:
                 broke = f"the loop stood still for {beside.longest:.2f} s"
-            elif growth > _HOST_MB * 2**20 + MOST_GROWTH + (MAX_FRAME_BYTES if _PART in steps else 0):
+            elif growth > _HOST_MB * 2**20 + MOST_GROWTH + _IN_FORMS + (MAX_FRAME_BYTES if _PART in steps else 0):
                 broke = f"the host grew by {growth >> 20} MB"
             elif not after.ok:
                 broke = f"the next cell: {after.error}"
