@@ -162,7 +162,8 @@ class Histories(RuleBasedStateMachine):
         mine_changed = {key for key in old.keys() | ours.keys() if old.get(key) != ours.get(key)}
         taken = {key: yours.get(key) for key in changed - mine_changed}
         with held.batch() as batch:
-            root = batch.tree(held.resolve("HEAD").trees["names"], taken)
+            rows = dict(held.tree(held.resolve(theirs).trees["names"]).pairs())
+            root = batch.tree(held.resolve("HEAD").trees["names"], {key: rows.get(key) for key in taken})
             made = batch.commit(kind="merge", trees={"names": root}, parents=(model.head, theirs))
         names = {**ours, **taken}
         self._note(model, made.id, (model.head, theirs), names)
