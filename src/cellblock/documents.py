@@ -27,7 +27,7 @@ def reading(
 
 
 def fits(value: object, shape: object) -> bool:
-    """Whether a value has a shape: a type, any of a tuple's, each of a list, values by key (`...`: any), a text."""
+    """True for a value of a shape: a type, any of a tuple's, each of a list, values by key (`...`: any), a text."""
     match shape:
         case type():
             return shape is object or type(value) is shape

@@ -28,7 +28,7 @@ _SAME_AGAIN = 2
 
 @dataclass(slots=True)
 class Exploration:
-    """What is tried out. `state` is the session's step before the cell that began it."""
+    """Steps that are tried out. `state` is the session's step before the cell that began it."""
 
     text: str
     state: str

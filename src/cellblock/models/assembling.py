@@ -15,7 +15,7 @@ _Object = Mapping[str, Any]
 _MOST_CHARS = 4 * 2**20
 """Characters of an answer: several times what any model writes."""
 _PIECE = 16
-"""What a piece takes beside its characters, in characters."""
+"""Room that a piece takes beside its characters, in characters."""
 _MOST_CALLS = 1_000
 
 
@@ -24,7 +24,7 @@ class TooLong(ValueError):
 
 
 class Room:
-    """What is left of the characters that an answer may have."""
+    """The rest of the characters that an answer may have."""
 
     def __init__(self) -> None:
         self._left = _MOST_CHARS

@@ -907,9 +907,12 @@ class Lasting:
 
     def sown(self, step: str | None = None) -> list[int]:
         """The seeds that branches sowed where they began, after a step: this one, and those that it is a branch of."""
-        rows: Any = self._held.settings.get("sown", [])
         with reading("the settings of the session are", StoreError):
-            return [int(one["seed"]) for one in rows if step in (None, one["step"])]
+            return [int(one["seed"]) for one in self._sown if step in (None, one["step"])]
+
+    @property
+    def _sown(self) -> Any:
+        return self._held.settings.get("sown", [])
 
     async def fork(self, name: str, seed: int, own: int, step: str, account: Account) -> Lasting:
         """Another session that stands where this one did after a step, with an account of its own.
@@ -921,8 +924,7 @@ class Lasting:
         def forked() -> Lasting:
             store = open_store(self._state.url)
             try:
-                before: Any = self._held.settings.get("sown", [])
-                sown: JSON = [*before, {"step": step, "seed": str(own)}]
+                sown: JSON = [*self._sown, {"step": step, "seed": str(own)}]
                 settings = {**self._held.settings, "seed": str(seed), "sown": sown}
                 held = store.branch(self._held, name, commit, settings)
                 other = Lasting(self._state, store, held)
@@ -1063,14 +1065,10 @@ def _new_id() -> str:
 
 
 def _size(entry: Mapping[str, JSON]) -> int:
-    """Characters of the bytes in an entry."""
-    match entry:
-        case {"buffers": [*parts], "answers": [*answers]}:
-            within = sum(_size(one) for one in answers if isinstance(one, Mapping))
-            return within + sum(len(one) for one in parts if isinstance(one, str))
-        case {"buffers": [*parts]}:
-            return sum(len(one) for one in parts if isinstance(one, str))
-    return 0
+    """Characters of the bytes in an entry, and in the answers that it holds."""
+    parts: Any = entry.get("buffers", ())
+    answers: Any = entry.get("answers", ())
+    return sum(map(len, parts)) + sum(map(_size, answers))
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

@@ -25,11 +25,17 @@ def three_way(
         if mine != before and not is_same(before, mine):
             if not is_same(before, theirs):
                 conflicts.add(key)
-        elif theirs is None:
-            merged.pop(key, None)
         else:
-            merged[key] = theirs
+            put(merged, key, theirs)
     return merged, conflicts
+
+
+def put(tree: Tree, key: str, row: Any) -> None:
+    """Have a key hold a row, or be gone where that is None."""
+    if row is None:
+        tree.pop(key, None)
+    else:
+        tree[key] = row
 
 
 def merge_files(base: Tree, first: Tree, second: Tree) -> tuple[Tree, set[str]]:
@@ -43,10 +49,7 @@ def merge_files(base: Tree, first: Tree, second: Tree) -> tuple[Tree, set[str]]:
     while astray := {*_orphans(merged), *_torn(merged)} - settled:
         settled |= astray
         for one in {one for path in astray for one in (path, *_above(path))}:
-            if one in first:
-                merged[one] = first[one]
-            else:
-                merged.pop(one, None)
+            put(merged, one, first.get(one))
     return merged, {path for path in conflicts | settled if not is_cache(path)}
 
 

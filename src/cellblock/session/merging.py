@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cellblock.errors import CellblockError, MergeConflict
-from cellblock.session.mergedtrees import Tree, merge_files, three_way
+from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
 from cellblock.session.timeline import is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
 from cellblock.worker.saving.losses import PART, called
@@ -112,7 +112,7 @@ class _Merging:
             let_go |= astray
             rows = [self._first.names[name] for name in astray if name in self._first.names]
             for name in astray:
-                _put(self._names, name, self._first.names.get(name))
+                put(self._names, name, self._first.names.get(name))
             for key in self._with_needs([row["group"] for row in rows]):
                 self._groups[key] = self._first.groups[key]
         for name in sorted(let_go - self._base.names.keys() - self._first.names.keys()):
@@ -202,13 +202,6 @@ class _Merging:
                 seen.add(key)
                 yield key
                 work += self._needs(self._first.groups[key])
-
-
-def _put(tree: Tree, key: str, value: Any) -> None:
-    if value is None:
-        tree.pop(key, None)
-    else:
-        tree[key] = value
 
 
 def _changes(before: Tree, after: Tree) -> dict[str, Any]:

@@ -249,8 +249,6 @@ class Turns:
         of this id has run, where there is one.
         """
         _require_text(source)
-        if call_id is not None:
-            require_text(call_id=call_id)
         if call_id is not None and (ran := await self._ran(call_id)) is not None:
             return ran
         kernel = await self._acquire(wait)
@@ -272,6 +270,7 @@ class Turns:
 
     async def _ran(self, call_id: str) -> Cell | None:
         """The cell that a call has run, once it has ended, for as long as it is part of the session's history."""
+        require_text(call_id=call_id)
         if not _CALL_ID.fullmatch(call_id):
             raise ValueError(f"call_id must be 1 to 64 letters, digits, _ or -, not {call_id[:80]!a}")
         cell, _ = await self._kept(call_id) or (None, {})

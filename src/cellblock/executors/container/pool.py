@@ -25,7 +25,7 @@ class _Shelf:
     box: Box
     kind: Kind
     kept: int = 0
-    """How many somebody asked for."""
+    """The number that somebody asked for."""
     ready: list[ContainerFamily] = field(default_factory=list)
     tended: bool = False
     """Whether a thread sees to it."""

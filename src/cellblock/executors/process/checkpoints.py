@@ -64,7 +64,7 @@ class Frozen:
 
     @property
     def lost(self) -> bool:
-        """Whether there is no copy, nor one being made."""
+        """True without a copy, and without one being made."""
         return self.settled and (not self.pid() or self.ended)
 
     @property

@@ -74,7 +74,7 @@ class Link:
         self.beside = False
         """Whether large buffers go from memory to memory."""
         self.left = False
-        """Whether the last request has left something that lives on."""
+        """True where the last request has left something that lives on."""
         self.killed = False
         """Whether the worker was killed: its end may not be seen yet."""
         self._waiting = 0

@@ -158,7 +158,7 @@ class Shell:
             return 0
 
     def stirred(self, since: int) -> Waits[bool]:
-        """Whether a process beside the worker lives, or has lived since a checkpoint."""
+        """True where a process beside the worker lives, or has lived since a checkpoint."""
         self.tell("stirred", since=since)
         return bool((yield from self._answer("stirred", "stirred"))["stirred"])
 
