@@ -47,7 +47,13 @@ def child(hold: Callable[[], object]) -> Iterator[int]:
 
 
 def test_memory_is_what_is_written_not_what_is_reserved() -> None:
-    with child(lambda: mmap.mmap(-1, 64 * MB, mmap.MAP_PRIVATE)) as empty, child(lambda: b"x" * (64 * MB)) as full:
+    def reserved(*, written: bool) -> mmap.mmap:
+        mapping = mmap.mmap(-1, 64 * MB, mmap.MAP_PRIVATE)  # not of the heap, which may have room for it
+        if written:
+            mapping.write(b"x" * (64 * MB))
+        return mapping
+
+    with child(lambda: reserved(written=False)) as empty, child(lambda: reserved(written=True)) as full:
         assert holdings.memory(full) - holdings.memory(empty) > 60 * MB
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import fractions
 import inspect
+import random
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
@@ -92,7 +93,7 @@ class World:
         self._given: dict[type, TypeAudit] = {}
         self.host_types: set[type] = set()
         self.metaclasses: set[type] = {type, ABCMeta}
-        self.values: dict[str, Any] = {}
+        self.values: dict[str, Any] = {"random": random.Random()}  # noqa: S311 - a session puts its own here
         """What stands in for members met in several places, by a name of the audits' choosing."""
         self._standins: dict[type, TypeStandIn] = {}
         self.standing: dict[type, object] = {}

@@ -101,7 +101,7 @@ def _many(name: str, which: int) -> Callable[[Any], object]:
             count = named.get("k", given[which] if len(given) > which else 1)
             if isinstance(count, int) and count > MAX_DRAWN:
                 raise MemoryError(f"{name}() of {count:,} [size]")
-            return getattr(_generator(world), name)(*given, **named)
+            return getattr(world.values["random"], name)(*given, **named)
 
         made.__name__ = made.__qualname__ = name
         return made
@@ -122,8 +122,7 @@ def _random(name: str) -> Callable[[Any], object]:
     """A function of the world's own generator: that of the host's module is the host's."""
 
     def make(world: Any) -> object:
-        generator = world.values.setdefault("random", random.Random())  # noqa: S311
-        return getattr(generator, name)
+        return getattr(world.values["random"], name)
 
     return make
 
@@ -238,14 +237,9 @@ def _localcontext(world: Any) -> Callable[..., Any]:
     return localcontext
 
 
-def _generator(world: Any) -> random.Random:
-    found: random.Random = world.values.setdefault("random", random.Random())  # noqa: S311
-    return found
-
-
 def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
     def samples(n: int, *, seed: Any = None) -> list[float]:
-        found: list[float] = distribution.samples(n, seed=_generator(world).random() if seed is None else seed)
+        found: list[float] = distribution.samples(n, seed=world.values["random"].random() if seed is None else seed)
         return found
 
     return samples
@@ -257,7 +251,7 @@ def _bits(name: str, per: int) -> Callable[[Any], object]:
             n = operator.index(n)
             if n * per > MAX_BITS:
                 raise OverflowError(f"{name}() of {n:,} [size]")
-            return getattr(_generator(world), name)(n)
+            return getattr(world.values["random"], name)(n)
 
         drawn.__name__ = drawn.__qualname__ = name
         return drawn
