@@ -369,7 +369,7 @@ def test_branches_without_a_name_have_names_of_their_own_after_reopening(opened:
         with session.branch() as branch:
             names.append(branch.name)
         session.close()
-    assert names == ["one-1", "one-2-1", "one-3-1"]
+    assert names == ["one-1", "one-2.1", "one-3.1"]
 
 
 @pytest.mark.anyio

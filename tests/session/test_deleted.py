@@ -89,6 +89,26 @@ def test_deletion_is_no_step_to_undo(tmp_path: Path) -> None:
         session.checkout("HEAD~2")
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("then", [_nothing, _flush, _undo, _undo_far, _crash])
+def test_deleted_cell_stays_so_where_a_later_program_goes_back_past_that(
+    tmp_path: Path, then: Callable[[Session], None], steps: int
+) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("kept", state=state) as session:
+        session.run("secret = 'PASSWORD'", call_id="one")
+        session.run("x = 1")
+        session.run("x = 2")
+        session.delete("one")
+        then(session)
+    with Session("kept", state=state) as session:
+        session.undo(steps)
+        expected = [cell.source for cell in session.notebook]
+        assert expected == (["x = 1"] if steps == 1 else [])
+    with Session("kept", state=state) as session:
+        assert [cell.source for cell in session.notebook] == expected
+
+
 def test_branch_of_a_session_lacks_what_was_deleted_before(tmp_path: Path) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("kept", state=store) as session:

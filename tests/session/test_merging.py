@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from cellblock import AsyncSession, MergeConflict, Session, Versioned
+from cellblock.errors import UnknownCommit
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
 MAKE = "def made(number):\n    class Item:\n        value = number\n    return Item()\n"
@@ -248,6 +249,21 @@ def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parte
     assert [(one.name, one.reason) for one in cell.lost] == [
         ("_", "the other version changed what it shares objects with")
     ]
+
+
+def test_merging_what_was_merged_already_makes_no_commit(parted: Parted) -> None:
+    session, branch = parted("x = 1", "y = 1", "z = 1")
+    merged = session.merge(branch)
+    assert session.merge(branch).id == merged.id
+    assert session.merge("HEAD~1").id == merged.id
+    assert session.log()[0].id == merged.id
+    assert session.run("z").value == 1
+
+
+def test_what_cannot_be_found_to_be_merged_is_named_as_what_was_looked_for(parted: Parted) -> None:
+    session, _ = parted("x = 1", "y = 1", "z = 1")
+    with pytest.raises(UnknownCommit, match="'nope' is no revision of this session, and no session of the user"):
+        session.merge("nope")
 
 
 def test_what_is_no_session_of_the_same_kind_cannot_be_merged(parted: Parted) -> None:

@@ -50,7 +50,7 @@ from cellblock.session.past import Past, Planned, answered, followed_by, host_en
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
-from cellblock.session.timeline import before, difference, find, led_to, why_private
+from cellblock.session.timeline import before, deleted_since, difference, find, led_to, why_private
 from cellblock.session.tools import Asked
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Row, Snapshot
@@ -817,6 +817,8 @@ class Lasting:
             step.host = None if has_state else HostStep("run", buffers=(b"",))
         detail["step"] = step.id
         links = put_cells(batch, self._held, written.roots, step.changes)
+        if step.changes.deleted:
+            detail["deleted"] = sorted(step.changes.deleted)
         if step.cell is not None:
             detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
             detail["rolled_back"] = step.cell.rolled_back
@@ -870,8 +872,11 @@ class Lasting:
 
     async def led_to(self, step: str) -> Commit:
         """The commit that a step led to; CellblockError where it did not lead to where the session stands."""
-        stands, known = self._commits[self._tip], self._commits.get(step)
-        return await to_thread.run_sync(led_to, self._held, stands, step, known)
+        return await to_thread.run_sync(led_to, self._held, self.head, step, self._commits.get(step))
+
+    async def deleted_since(self, commit: Commit) -> set[str]:
+        """The cells that were deleted since a commit which leads to where the session stands."""
+        return await to_thread.run_sync(deleted_since, self._held, self.head, commit)
 
     async def log(self, revision: str, limit: int) -> list[Commit]:
         """The commits that lead to a revision, newest first."""
@@ -897,11 +902,16 @@ class Lasting:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""
         return await to_thread.run_sync(why_private, self._store, self._held.user, other)
 
+    @property
+    def head(self) -> str:
+        """The commit where the session stands."""
+        return self._commits[self._tip]
+
     async def merge(self, id: str, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
         """Make a commit of where the session stands and another: a step of this id."""
 
         def merged() -> Commit:
-            return merge(self._held, self._held.resolve(self._commits[self._tip]), theirs, prefer, id)
+            return merge(self._held, self._held.resolve(self.head), theirs, prefer, id)
 
         return await to_thread.run_sync(merged)
 
@@ -965,7 +975,7 @@ class Lasting:
     async def stay(self) -> None:
         """Have the store hold that the session stands where it does, now or before the next step."""
         with suppress(StoreError):
-            await self.move(self._commits[self._tip])
+            await self.move(self.head)
 
     async def past(self, head: Commit, *, journal: bool) -> Past:
         """What leads to a commit, and with `journal` to what was logged after it.

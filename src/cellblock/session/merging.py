@@ -24,17 +24,19 @@ def merge(
 ) -> Commit:
     """Make a commit of what two commits both changed since they parted: a step of this id, after ours.
 
-    Names that share objects change together. `MergeConflict` where both changed the same, unless one is preferred. Of
-    what surrounds the names, such as options of packages, ours stays where both changed it. A commit whose state was
-    not saved cannot be merged.
+    Ours itself where theirs has led to it. Names that share objects change together. `MergeConflict` where both changed
+    the same, unless one is preferred. Of what surrounds the names, such as options of packages, ours stays where both
+    changed it. A commit whose state was not saved cannot be merged.
     """
+    base = session.ancestor(ours.id, theirs.id)
+    if base is not None and base.id == theirs.id:
+        return ours
     for one in (ours, theirs):
         if not one.snapshot:
             raise CellblockError(
                 f"nothing was merged: the state of cell {one.number}, {one.message!r}, was not saved",
                 hint="run a cell there, and merge again; under a policy, or without checkpoints, no states are kept",
             )
-    base = session.ancestor(ours.id, theirs.id)
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
     merging = _Merging(session, base, first, second)
     conflicts = merging.conflicts()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -47,14 +46,14 @@ _DROPPED = Deferred(_dropped)
 
 @dataclass(slots=True)
 class Changes:
-    """What became of a notebook's cells, by id: None where one was deleted. `cleared`: all were, before that."""
+    """What became of a notebook's cells, by id: None where one is deleted. `cleared`: all were, before that.
+
+    `deleted` are those that were deleted, of which some may have been run again.
+    """
 
     cleared: bool = False
     cells: dict[str, Kept | None] = field(default_factory=dict)
-
-    def then(self, later: Changes) -> Changes:
-        """These and what came after them."""
-        return later if later.cleared else Changes(self.cleared, {**self.cells, **later.cells})
+    deleted: set[str] = field(default_factory=set)
 
 
 class Notebook:
@@ -147,7 +146,8 @@ class Notebook:
 
     def note_changes(self) -> None:
         """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
-        self._changes = Changes(cells=dict.fromkeys(self.deleted()))
+        deleted = self.deleted()
+        self._changes = Changes(cells=dict.fromkeys(deleted), deleted={*deleted})
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -159,17 +159,14 @@ class Notebook:
 
     def deletions(self) -> Changes:
         """Those of the `changes` that are deletions; the others are left for later."""
-        cells = {} if self._changes is None else self._changes.cells
-        deleted = [cell_id for cell_id, kept in cells.items() if kept is None]
-        return Changes(cells={cell_id: cells.pop(cell_id) for cell_id in deleted})
+        changes = self._changes or Changes()
+        deleted = {cell_id for cell_id, kept in changes.cells.items() if kept is None}
+        changes.deleted -= deleted
+        return Changes(cells={cell_id: changes.cells.pop(cell_id) for cell_id in deleted}, deleted=deleted)
 
-    def recall(self, other: Notebook) -> None:
-        """Know of the deletions that another notebook of the same session knows of, whose cells are here no more."""
-        self._gone = other._gone | self._gone
-
-    def deleted(self, number: float = sys.maxsize) -> list[str]:
-        """The cells that were deleted, and not run again under their ids by the cell of this number, or by now."""
-        return [cell_id for cell_id, again in self._gone.items() if again > number]
+    def deleted(self) -> list[str]:
+        """The cells that were deleted, and not run again under their ids."""
+        return [cell_id for cell_id, again in self._gone.items() if again == math.inf]
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included.
@@ -231,6 +228,7 @@ class Notebook:
                 self._forget_share(cell_id)
             if self._changes is not None:
                 self._changes.cells[cell_id] = None
+                self._changes.deleted.add(cell_id)
 
     def emptied(self) -> Notebook:
         """Another notebook of the same session, without cells."""

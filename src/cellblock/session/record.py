@@ -17,7 +17,7 @@ from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
 from cellblock.session.wrecked import hint_of_wreck
-from cellblock.text import cut
+from cellblock.text import cut, line
 from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Display, Failure, Finished
@@ -246,10 +246,10 @@ def _beginning(parts: Iterable[str], length: int) -> str:
 
 
 def _listed(lost: Sequence[Lost]) -> str:
-    """Names by what brings them back."""
+    """Names by what brings them back. Both may come from inside: none begins a line of its own."""
     names: dict[str, list[str]] = {}
     for loss in lost[:50]:
-        names.setdefault(loss.remedy, []).append(loss.name)
+        names.setdefault(line(loss.remedy), []).append(line(loss.name))
     listed = ", ".join(f"{', '.join(alike)} ({remedy})" for remedy, alike in names.items())
     return listed + (", …" if len(lost) > 50 else "")
 

@@ -558,7 +558,7 @@ class AsyncSession(Versions):
             )
         self._branched += 1
         opened = 0 if self._lasting is None else self._lasting.epoch
-        which = str(self._branched) if opened < 2 else f"{opened}-{self._branched}"  # no two are the same
+        which = str(self._branched) if opened < 2 else f"{opened}.{self._branched}"  # no two are the same
         own = random.Random(f"{self._own_seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
         runs_again = self._lasting is not None and self._lasting.by_source
         branch = AsyncSession(

@@ -90,16 +90,33 @@ def led_to(session: StoredSession, stands: str, step: str, known: str | None) ->
 
     CellblockError where it is none of these; it names the commit where that is `known`.
     """
-    wanted = stands
-    for commit in session.log(stands):
-        if commit.id == wanted:  # the others were merged
-            if step_of(commit) == step:
-                return commit
-            wanted = commit.parents[0] if commit.parents else ""
+    for commit in _line(session, stands):
+        if step_of(commit) == step:
+            return commit
     raise CellblockError(
         f"the session cannot go back to step {step[:80]!a}: it did not lead to where the session stands",
         hint=f"checkout({'…' if known is None else repr(known[:19])}) goes to any commit of the session, undone or not",
     )
+
+
+def deleted_since(session: StoredSession, stands: str, since: Commit) -> set[str]:
+    """The cells that were deleted since a commit, of those that lead to the one where the session `stands`."""
+    deleted: set[str] = set()
+    for commit in _line(session, stands):
+        if commit.id == since.id:
+            break
+        told: Any = commit.detail.get("deleted", ())
+        deleted.update(told)
+    return deleted
+
+
+def _line(session: StoredSession, stands: str) -> Iterator[Commit]:
+    """The commits that lead to one, newest first, without those that were merged."""
+    wanted = stands
+    for commit in session.log(stands):
+        if commit.id == wanted:
+            yield commit
+            wanted = commit.parents[0] if commit.parents else ""
 
 
 def find(session: HeldSession, other: str) -> Commit:
@@ -110,7 +127,8 @@ def find(session: HeldSession, other: str) -> Commit:
         try:
             head = session.adopt(other)
         except UnknownSession:
-            raise unknown from None
+            message = f"{other[:80]!r} is no revision of this session, and no session of the user {session.user!r}"
+            raise UnknownCommit(message, hint=unknown.hint) from None
         if head.commit is None:
             raise
         return session.resolve(head.commit)

@@ -383,6 +383,7 @@ class Versions(Turns):
 
     async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
         past = await lasting.past(commit, journal=False)
+        deleted = await lasting.deleted_since(commit) if undoes else set()
         old, new = self._living(), await self._opened_for(lasting)
         left, *_ = stood = self.notebook, self._count, self._stand, self._stands
         self._kernel = new
@@ -396,10 +397,7 @@ class Versions(Turns):
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
-        # cells may have been deleted from it until now
-        deleted = left.deleted(commit.number) if undoes else left.deletions().cells
-        if undoes:
-            self.notebook.recall(left)
+        deleted |= left.deletions().cells.keys()  # some until now
         await unbroken(partial(_leave, lasting, commit, [*deleted], old))
         return new
 
@@ -407,8 +405,8 @@ class Versions(Turns):
         """Take over what another version has changed since the two parted: names with what they share, and files.
 
         `other` is a branch of this session: open, or by its name as the store has it; or a revision of this one. Both
-        are parents of the commit. `MergeConflict`, and nothing is merged, where both changed the same, unless one is
-        preferred.
+        are parents of the commit; where there is nothing to take over, it is the newest one of this session.
+        `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
         """
         if isinstance(other, str):
             require_text(other=other)
@@ -430,7 +428,8 @@ class Versions(Turns):
                 await self.mark_private(f"merged {name}: {why}")
             try:
                 merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
-                await self._go_to(lasting, merged, undoes=False)
+                if merged.id != lasting.head:
+                    await self._go_to(lasting, merged, undoes=False)
             except BaseException:
                 await unbroken(lasting.stay)
                 raise
