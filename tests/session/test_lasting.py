@@ -240,10 +240,12 @@ def test_a_call_whose_cell_was_deleted_is_a_step_of_its_own_when_it_comes_again(
 def test_states_that_were_not_saved_are_not_merged(opened: Open) -> None:
     session = opened(limits=ExecutionLimits(max_checkpoints=0))
     session.run("x = 1")
-    session.tag("here")
+    session.run("z = 2")
+    session.tag("there")
+    session.checkout("HEAD~1")
     session.run("y = 2")
     with pytest.raises(CellblockError, match="nothing was merged: the state of cell 2, 'y = 2', was not saved"):
-        session.merge("here")
+        session.merge("there")
     assert (session["x"], session["y"]) == (1, 2)
 
 
