@@ -97,7 +97,7 @@ def test_timers_go_on(back: Callable[..., Session]) -> None:
 def test_handlers_masks_and_modes_are_as_they_were(back: Callable[..., Session]) -> None:
     session = back(
         "import os, resource, signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\nos.umask(0o027)\n"
-        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\nos.nice(3)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\nbegun = os.nice(0)\nos.nice(3)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 1000))",
         "signal.signal(signal.SIGUSR1, signal.SIG_DFL)\nos.umask(0o022)\n"
         "signal.pthread_sigmask(signal.SIG_SETMASK, [])\nresource.setrlimit(resource.RLIMIT_FSIZE, (50, 1000))",
@@ -105,7 +105,7 @@ def test_handlers_masks_and_modes_are_as_they_were(back: Callable[..., Session])
     look = (
         "mask = os.umask(0)\n"
         "(signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN, mask,"
-        " [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, [])], os.nice(0),"
+        " [int(n) for n in signal.pthread_sigmask(signal.SIG_BLOCK, [])], os.nice(0) - begun,"
         " resource.getrlimit(resource.RLIMIT_FSIZE))"
     )
     assert session.run(look).value == (True, 0o027, [12], 3, (100, 1000))
