@@ -666,6 +666,36 @@ def test_clear_and_delete_are_kept(opened: Open) -> None:
     assert (len(session.notebook), session.names()) == (0, {})
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["versions", "no versions"])
+@pytest.mark.parametrize("steps", [[2], [1, 1]], ids=["at once", "one by one"])
+def test_call_of_before_a_clearing_that_was_undone_runs_once(
+    opened: Open, open_session: Open, kept: bool, steps: list[int]
+) -> None:
+    session = opened() if kept else open_session()
+    session.run("paid = []")
+    session.run("paid.append(1)", call_id="pay")
+    session.clear()
+    session.run("y = 1", call_id="pay")
+    for count in steps:
+        session.undo(count)
+    assert session.run("paid.append(1)", call_id="pay").number == 2
+    assert session.run("paid").value == [1]
+    assert [cell.undone for cell in session.notebook] == [False] * 3
+
+
+def test_cell_deleted_before_a_clearing_stays_so_when_that_is_undone(opened: Open) -> None:
+    session = opened()
+    session.run("a = 1", call_id="a")
+    session.run("b = 2", call_id="b")
+    session.delete("a")
+    session.clear()
+    session.hibernate()
+    session.undo()
+    assert [cell.id for cell in session.notebook] == ["b"]
+    session = _again(session, opened)
+    assert [cell.id for cell in session.notebook] == ["b"]
+
+
 def test_a_session_that_sleeps_holds_no_process_and_wakes_when_it_is_used(opened: Open) -> None:
     session = opened()
     pid = session.run("import os\nx = [1]\nopen('f', 'w').write('text')\nos.getpid()").value

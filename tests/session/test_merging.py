@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -44,6 +45,78 @@ def test_merge_takes_over_what_surrounds_the_names(parted: Parted) -> None:
     session.merge(branch)
     cell = session.run("os.environ['OURS'], __version__, json.added, decimal.getcontext().prec")
     assert (cell.value, cell.lost) == (("1", "2", [3], 9), ())
+
+
+SETS = [
+    ("os.environ['A'] = '1'", "os.environ['B'] = '1'", "process"),
+    ("os.environ['A'] = '1'", "sys.path.append('/b')", "process"),
+    ("warnings.simplefilter('ignore')", "warnings.simplefilter('error')", "warnings"),
+    ("logging.getLogger('a').setLevel(10)", "logging.getLogger('a').setLevel(20)", "logger.a"),
+]
+
+
+@pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
+@pytest.mark.parametrize(("ours", "theirs", "told"), SETS)
+def test_merge_tells_which_settings_both_changed(
+    parted: Parted, ours: str, theirs: str, told: str, prefer: Literal["ours", "theirs"] | None
+) -> None:
+    session, branch = parted("import logging, os, sys, warnings\nx = 1", ours, theirs)
+    session.merge(branch, prefer=prefer)
+    assert [one.name for one in session.run("x").lost] == [told]
+
+
+@pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
+@pytest.mark.parametrize("draws", ["random.random()", "pass"])
+def test_versions_draw_numbers_of_their_own_after_a_merge(
+    parted: Parted, draws: str, prefer: Literal["ours", "theirs"] | None
+) -> None:
+    begin = "import random, numpy\nnumpy.random.seed(1)"
+    session, branch = parted(begin, draws, "numpy.random.random(), " + draws if draws != "pass" else draws)
+    drawn = "random.random(), numpy.random.random()"
+    expected = session.run(drawn).value, branch.run(drawn).value
+    assert expected[0][0] != expected[1][0]
+    session.undo()
+    branch.undo()
+    branch.run("z = 1")
+    merged = session.merge(branch, prefer=prefer), branch.merge(session, prefer=prefer)
+    assert len({one.id for one in merged}) == 2
+    assert (session.run(drawn).value, branch.run(drawn).value) == expected
+    session.hibernate()
+    session.undo()
+    assert session.run(drawn).value == expected[0]
+
+
+def test_branch_that_takes_over_the_session_before_it_ran_anything_draws_its_own_numbers(tmp_path: Path) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("one", state=state) as session:
+        session.run("import random")
+        with session.branch("other") as branch, session.branch("another") as another:
+            session.run("x = 1")
+            branch.merge(session)
+            another.run("x = 1")
+            drawn = [one.run("random.random(), x").value for one in (session, branch, another)]
+            assert len({*drawn}) == 3
+            branch.hibernate()
+            branch.undo()
+            assert branch.run("random.random(), x").value == drawn[1]
+
+
+LEFT = {
+    "a process": "import os, time\nif not os.fork():\n    time.sleep(0.3); open('later', 'w').close(); os._exit(0)",
+    "a thread": "import threading\n"
+    "threading.Timer(0.3, lambda: (open('later', 'w').close(), globals().update(done=1))).start()",
+}
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_merge_takes_over_what_went_on_in_the_other_after_its_last_cell(parted: Parted, what: str) -> None:
+    session, branch = parted("x = 1", "y = 1", LEFT[what])
+    deadline = time.monotonic() + 20
+    while "later" not in branch.files.list() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    session.merge(branch)
+    assert session.files.list() == ["later"]
 
 
 @pytest.mark.parametrize(

@@ -822,11 +822,12 @@ class Lasting:
         if step.cell is not None:
             detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
             detail["rolled_back"] = step.cell.rolled_back
+        if step.during:
+            detail["during"] = step.during
         if step.answers:
             detail["answers"] = records(batch.record(step.answers))
         if not has_state:
-            detail["unsaved"], detail["stopped"] = step.unsaved, step.stopped
-            detail["during"], detail["overwritten"] = step.during, step.overwritten
+            detail["unsaved"], detail["stopped"], detail["overwritten"] = step.unsaved, step.stopped, step.overwritten
             if step.host is not None:
                 detail["host"] = _kept(batch, step.host)
         commit = batch.commit(
@@ -874,7 +875,7 @@ class Lasting:
         """The commit that a step led to; CellblockError where it did not lead to where the session stands."""
         return await to_thread.run_sync(led_to, self._held, self.head, step, self._commits.get(step))
 
-    async def deleted_since(self, commit: Commit) -> set[str]:
+    async def deleted_since(self, commit: str) -> set[str]:
         """The cells that were deleted since a commit which leads to where the session stands."""
         return await to_thread.run_sync(deleted_since, self._held, self.head, commit)
 
@@ -911,6 +912,9 @@ class Lasting:
         """Make a commit of where the session stands and another: a step of this id."""
 
         def merged() -> Commit:
+            if seeds := self.sown(self._tip):  # nothing was drawn since
+                sown: JSON = [*self._sown, {"step": id, "seed": str(seeds[-1])}]
+                self._held.configure({**self._held.settings, "sown": sown})
             return merge(self._held, self._held.resolve(self.head), theirs, prefer, id)
 
         return await to_thread.run_sync(merged)
@@ -960,8 +964,10 @@ class Lasting:
 
     async def went_back(self, step: str) -> None:
         """The kernel is again in the state after a step: so is the session."""
+        commit = self._commits[step]
+        deleted = await self.deleted_since(commit)
         self._tip = step
-        await self.move(self._commits[step], self._notebook.deleted())
+        await self.move(commit, [*deleted])
 
     async def move(self, commit: str, deleted: Sequence[str] = ()) -> None:
         """Go on from another commit; those that are left stay in the store. Cells that were deleted stay so."""

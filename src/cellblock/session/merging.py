@@ -15,6 +15,10 @@ from cellblock.worker.saving.losses import PART, called
 _MOST_TOLD = 20
 _TREES = ("names", "groups", "files")
 _AGAIN = "run the cells again that made it"
+_GENERATORS = ("@random", "@numpy.random", "@torch")
+"""What draws random numbers: each session goes on with its own."""
+_OF_ITSELF = ("@last", "@order:", "@sources:", *_GENERATORS)
+"""What any two versions differ in, which nobody needs to be told."""
 _UNNAMED = "."
 """How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
 
@@ -25,8 +29,9 @@ def merge(
     """Make a commit of what two commits both changed since they parted: a step of this id, after ours.
 
     Ours itself where theirs has led to it. Names that share objects change together. `MergeConflict` where both changed
-    the same, unless one is preferred. Of what surrounds the names, such as options of packages, ours stays where both
-    changed it. A commit whose state was not saved cannot be merged.
+    the same, unless one is preferred. Of what surrounds the names, such as options of packages, that version's stays
+    where both changed it, or else ours, and it is told as lost; random numbers go on as ours. A commit whose state was
+    not saved cannot be merged.
     """
     base = session.ancestor(ours.id, theirs.id)
     if base is not None and base.id == theirs.id:
@@ -38,7 +43,7 @@ def merge(
                 hint="run a cell there, and merge again; under a policy, or without checkpoints, no states are kept",
             )
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
-    merging = _Merging(session, base, first, second)
+    merging = _Merging(session, base, first, second, ours)
     conflicts = merging.conflicts()
     if prefer is None and any(conflicts.values()):
         raise _conflict(conflicts)
@@ -93,12 +98,18 @@ class _Version:
 class _Merging:
     """A merge under way: the first version, with what the second changed since the base."""
 
-    def __init__(self, session: HeldSession, base: Commit | None, first: Commit, second: Commit) -> None:
+    def __init__(
+        self, session: HeldSession, base: Commit | None, first: Commit, second: Commit, ours: Commit
+    ) -> None:
         self._session = session
         self._base, self._first, self._second = (_Version.of(session, one) for one in (base, first, second))
+        self._ours = self._first if first is ours else self._second
         self._names, self._changed = three_way(self._base.names, self._first.names, self._second.names, is_same)
         self._groups, self._parted = three_way(self._base.groups, self._first.groups, self._second.groups)
         self._files, self._paths = merge_files(self._base.files, self._first.files, self._second.files)
+        for label in _GENERATORS:
+            if (own := self._ours.around(label)) is not None:
+                put(self._groups, *own)
         self._dropped: list[list[str]] = []
         self._read: dict[str, list[str]] = {}
 
@@ -134,9 +145,11 @@ class _Merging:
         """What surrounds the names, and what is lost, after `let_go`."""
         ambient: dict[str, str] = {}
         for label in sorted({*self._first.ambient, *self._second.ambient}):
-            first, second = self._first.around(label), self._second.around(label)
-            chosen = second if first == self._base.around(label) else first
+            base, first, second = (one.around(label) for one in (self._base, self._first, self._second))
+            chosen = self._ours.around(label) if label in _GENERATORS else second if first == base else first
             held = [one for one in (chosen, first, second) if one is not None and self._is_whole(label, one)]
+            if base not in (first, second) and first != second and not label.startswith(_OF_ITSELF):
+                self._dropped.append([called(label), "", "both versions changed it, and one of them was kept", _AGAIN])
             if chosen is not None and held:
                 ambient[label] = held[0][0]
             elif chosen is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import threading
 import weakref
@@ -70,9 +69,8 @@ class Notebook:
         self._account = account or Account()
         self._account.relieve = self.let_go
         self._lock = threading.RLock()
-        self._gone: dict[str, float] = {}
-        """Those that were deleted, each with the number under which it was run again; infinite where it was not, or
-        where that was undone."""
+        self._gone: set[str] = set()
+        """Those that were deleted, and not run again."""
         self._changes: Changes | None = None
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
@@ -88,7 +86,7 @@ class Notebook:
         """Every cell, in the order of first execution."""
         if self._earlier is None:
             return tuple(self._cells.values())
-        earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if not self._is_gone(key)}
+        earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if key not in self._gone}
         return tuple({**earlier, **self._cells}.values())
 
     def __iter__(self) -> Iterator[Cell]:
@@ -120,12 +118,9 @@ class Notebook:
         cell = self._cells.get(key)
         if cell is not None:
             return cell, self._blobs.get(key, {})
-        if self._earlier is not None and not self._is_gone(key):
+        if self._earlier is not None and key not in self._gone:
             return self._earlier.find(key)
         return None
-
-    def _is_gone(self, key: str) -> bool:
-        return self._gone.get(key) == math.inf
 
     def _kept(self, key: str) -> Kept:
         if (kept := self.kept(key)) is not None:
@@ -146,8 +141,7 @@ class Notebook:
 
     def note_changes(self) -> None:
         """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
-        deleted = self.deleted()
-        self._changes = Changes(cells=dict.fromkeys(deleted), deleted={*deleted})
+        self._changes = Changes(cells=dict.fromkeys(self._gone), deleted={*self._gone})
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -163,10 +157,6 @@ class Notebook:
         deleted = {cell_id for cell_id, kept in changes.cells.items() if kept is None}
         changes.deleted -= deleted
         return Changes(cells={cell_id: changes.cells.pop(cell_id) for cell_id in deleted}, deleted=deleted)
-
-    def deleted(self) -> list[str]:
-        """The cells that were deleted, and not run again under their ids."""
-        return [cell_id for cell_id, again in self._gone.items() if again == math.inf]
 
     def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
         """Add a cell, or replace the one of the same id in its place, its blobs included.
@@ -200,8 +190,7 @@ class Notebook:
 
     def _put(self, cell: Cell) -> None:
         self._cells[cell.id] = cell
-        if cell.id in self._gone:
-            self._gone[cell.id] = math.inf if cell.undone else min(self._gone[cell.id], cell.number)
+        self._gone.discard(cell.id)
         if self._changes is not None:
             self._changes.cells[cell.id] = cell, self._blobs.get(cell.id, {})
 
@@ -221,7 +210,7 @@ class Notebook:
     def forget(self, *cell_ids: str) -> None:
         """Remove cells, also such as are not here: the store may have them."""
         for cell_id in cell_ids:
-            self._gone[cell_id] = math.inf
+            self._gone.add(cell_id)
             with self._lock:
                 self._cells.pop(cell_id, None)
                 self._blobs.pop(cell_id, None)
@@ -234,7 +223,7 @@ class Notebook:
         """Another notebook of the same session, without cells."""
         other = Notebook(account=self._account)
         other.private = self.private
-        other._before = weakref.ref(self)
+        other._gone, other._before = self._gone.copy(), weakref.ref(self)
         return other
 
     def clear(self) -> None:
@@ -246,7 +235,7 @@ class Notebook:
                 self._forget_share(cell_id)
         self._earlier = None
         if self._changes is not None:
-            self._changes = Changes(cleared=True)
+            self._changes = Changes(cleared=True, deleted=self._changes.deleted)
 
     def read(self, uri: str) -> bytes:
         """The bytes behind an output's URI; the cell may be named by its place as well."""

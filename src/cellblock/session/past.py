@@ -9,7 +9,6 @@ from typing import Any
 
 from cellblock.cell import Cell, CellError, CellKind, CellState
 from cellblock.errors import StoreError
-from cellblock.session.calls import Answer
 from cellblock.session.commits import get_cell, get_snapshot
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.record import failed_cell
@@ -194,25 +193,31 @@ def answered(call: Asked, reply: ToolReply) -> Logged:
     return Logged(call.name, reply.error, reply.buffers, call.call, call.digest)
 
 
-def replaying(answers: Iterable[Logged]) -> Answer:
+class Replaying:
     """Gives calls the answers of the log; a call that the log does not have fails, and calls nothing.
 
     A call gets what the first one of the same arguments got, of those that are left; where there is none, as the time
     may be among them, what the first one of its name got. Calls of one cell may have ended in any order.
     """
-    left: dict[str, list[Logged]] = {}
-    for one in sorted(answers, key=lambda one: one.call):
-        left.setdefault(one.name, []).append(one)
 
-    async def answer(call: Asked) -> ToolReply:
-        if of_the_name := left.get(call.name):
+    def __init__(self, answers: Iterable[Logged]) -> None:
+        self._left: dict[str, list[Logged]] = {}
+        for one in sorted(answers, key=lambda one: one.call):
+            self._left.setdefault(one.name, []).append(one)
+
+    async def __call__(self, call: Asked) -> ToolReply:
+        if of_the_name := self._left.get(call.name):
             same = (at for at, one in enumerate(of_the_name) if one.digest == call.digest)
             logged = of_the_name.pop(next(same, 0))
             return ToolReply(call=call.call, error=logged.error, buffers=logged.buffers)
         message = f"{call.name}() was not called here when this ran before, and is not called when it is replayed"
         return ToolReply(call=call.call, error=("RuntimeError", message))
 
-    return answer
+    @property
+    def unused(self) -> str:
+        """The functions of which an answer was not asked for again, as that of a thread of an earlier cell may not be;
+        "" where there is none."""
+        return ", ".join(f"{name}()" for name, left in self._left.items() if left)
 
 
 _CUT_OFF = ("Interrupted", "RolledBack")

@@ -73,14 +73,15 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
 def before(session: StoredSession, steps: int) -> Commit:
     """The commit that so many steps lead back to; `UnknownCommit` if there are too few.
 
-    A cell that was rolled back is no step, and what was run aside belongs to the step before.
+    A cell that was rolled back is no step; what was run aside, or done by the host while a step was taken, belongs to
+    the step before.
     """
     commit, undone = session.resolve("HEAD"), 0
     while undone < steps:
         if not commit.parents:
             many = f"{steps} step{'s' * (steps != 1)}"
             raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
-        undone += commit.kind != ASIDE and not commit.detail.get("rolled_back")
+        undone += commit.kind != ASIDE and not (commit.detail.get("rolled_back") or commit.detail.get("during"))
         commit = session.resolve(commit.parents[0])
     return commit
 
@@ -99,11 +100,11 @@ def led_to(session: StoredSession, stands: str, step: str, known: str | None) ->
     )
 
 
-def deleted_since(session: StoredSession, stands: str, since: Commit) -> set[str]:
+def deleted_since(session: StoredSession, stands: str, since: str) -> set[str]:
     """The cells that were deleted since a commit, of those that lead to the one where the session `stands`."""
     deleted: set[str] = set()
     for commit in _line(session, stands):
-        if commit.id == since.id:
+        if commit.id == since:
             break
         told: Any = commit.detail.get("deleted", ())
         deleted.update(told)

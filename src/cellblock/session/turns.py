@@ -300,7 +300,8 @@ class Turns:
             return None
         self._turn_loop = asyncio._get_running_loop()
         try:
-            return self._start(kernel, self._draft(source, "python", None), self._new_step())
+            self._under_way = step = self._new_step()
+            return self._start(kernel, self._draft(source, "python", None), step)
         except BaseException:
             self._give_turn()
             raise
@@ -645,9 +646,9 @@ class Turns:
             return 0
         states = self._kernel.states
         for state in [state for state in self._stands if state not in states]:
-            undone = self._stands.pop(state).cells
-            for one in undone if state > states[0] else ():  # else it was too long ago to be gone back to
-                self.notebook.mark_undone(one)
+            left = self._stands.pop(state)
+            for one in left.cells if state > states[0] else ():  # else it was too long ago to be gone back to
+                left.notebook.mark_undone(one)  # which was cleared since, maybe
         if is_fresh:
             self._stand = Stand((lost := self._new_step(),), lost, self.notebook)
             self._stands = dict.fromkeys(states[:-1], self._stand)
@@ -668,7 +669,7 @@ class Turns:
         """The host did something: a step of this id, which in a session that lasts is on its way into the store;
         `_committed` must follow.
         """
-        state = self._settle(step, made=host is None or host.kind != ASIDE)
+        state = self._settle(step, made=not during and (host is None or host.kind != ASIDE))
         if self._lasting is not None and host is not None:
             self._lasting.step(
                 kernel, state, step, host, self._count,

@@ -100,7 +100,7 @@ class Versions(Turns):
         lasting.stands(past.base_step, past.base)
         self._settle(past.base_step)
         await self._sow(lasting, kernel, past.base_step)
-        replayed = []
+        replayed = list[Cell]()
         for planned in past.plan():
             if isinstance(planned.do, HostStep):
                 if planned.do.do == FORGET:
@@ -111,13 +111,10 @@ class Versions(Turns):
                 self._did_again(lasting, kernel, planned, planned.do)
                 await self._sow(lasting, kernel, planned.step)
                 continue
-            cell = await self._take_again(lasting, kernel, planned, planned.do)
+            again, unlike = await self._take_again(lasting, kernel, planned, planned.do)
             await self._sow(lasting, kernel, planned.step)
-            if cell is None:
-                lost += (_stopped(planned.do),) if planned.do.stopped else ()
-            else:
-                replayed.append(cell)
-                lost += (_not_as_before(cell),) if planned.do.ok and not cell.ok else ()
+            replayed += again
+            lost += unlike
         self._count = past.number
         lost += await self._write_again(kernel)
         self._lost += lost
@@ -136,27 +133,33 @@ class Versions(Turns):
         """Note a step of the host's that was taken again, under the id that it had."""
         if planned.commit is not None:
             lasting.stands(planned.step, planned.commit)
-            self._settle(planned.step, made=step.kind != ASIDE)
+            self._settle(planned.step, made=step.kind != ASIDE and not planned.during)
         elif planned.step:
             during, overwritten = planned.during, planned.overwritten
             self._commit(kernel, step, planned.step, during=during, overwritten=overwritten, again=planned)
         else:
             self._settle(planned.during)
 
-    async def _take_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, replay: Replay) -> Cell | None:
-        """Take the step that a cell was again, under the id that it had; the cell, where it was run."""
+    async def _take_again(
+        self, lasting: Lasting, kernel: Kernel, planned: Planned, replay: Replay
+    ) -> tuple[tuple[Cell, ...], tuple[Lost, ...]]:
+        """Take the step that a cell was again, under the id that it had; the cell, where it was run, and how it differs
+        from then.
+        """
         kept = await self._kept(replay.id)
         cell, blobs = self._not_repeated(replay, kept)
-        runs = cell is None
+        runs, lost = cell is None, (_stopped(replay),) if replay.stopped else ()
         if cell is None:
             self._count = replay.number - 1
             draft = Cell(
                 id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
             )
-            cell, blobs = await self._run_again(kernel, draft, planned)
+            cell, blobs, unused = await self._run_again(kernel, draft, planned)
             _require_here(kernel)
             if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
                 raise _unlike_before(cell, self._lacking)
+            if replay.ok and (unused or not cell.ok):
+                lost = (_not_as_before(cell, unused),)
         if planned.commit is None or (runs and kept is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
         state = self._settle(planned.step, replay.id)
@@ -165,18 +168,20 @@ class Versions(Turns):
         else:
             lasting.commit(kernel, state, planned.step, cell, blobs, again=planned)
             await lasting.forked()
-        return cell if runs else None
+        return (cell,) if runs else (), lost
 
-    async def _run_again(self, kernel: Kernel, draft: Cell, planned: Planned) -> tuple[Cell, Mapping[str, Blob]]:
-        """Run a cell again, and once more where its process is killed meanwhile."""
-        from cellblock.session.past import replaying
+    async def _run_again(self, kernel: Kernel, draft: Cell, planned: Planned) -> tuple[Cell, Mapping[str, Blob], str]:
+        """Run a cell again, and once more where its process is killed meanwhile; the functions of which it did not ask
+        for all answers.
+        """
+        from cellblock.session.past import Replaying
 
         tries = 1
         while True:
-            execution = self._start(kernel, draft, planned.step, replaying(planned.answers))
+            execution = self._start(kernel, draft, planned.step, answers := Replaying(planned.answers))
             cell = await execution.to_end()
             if not cell.rolled_back or kernel.ended or tries == _TRIES:
-                return cell, execution.recorder.blobs
+                return cell, execution.recorder.blobs, answers.unused
             tries += 1
 
     def _not_repeated(self, replay: Replay, kept: Kept | None) -> tuple[Cell | None, Mapping[str, Blob]]:
@@ -308,12 +313,12 @@ class Versions(Turns):
 
     async def _do_again(self, kernel: Kernel, step: HostStep, answers: tuple[Logged, ...]) -> tuple[Lost, ...]:
         """Do again what the host did, as it was kept; the loss where it cannot be done again."""
-        from cellblock.session.past import replaying
+        from cellblock.session.past import Replaying
 
         why = ""
         if (request := step.request(kernel)) is not None:
             for _ in range(_TRIES):
-                cell = await self._carry_out(kernel, request, answer=replaying(answers))
+                cell = await self._carry_out(kernel, request, answer=Replaying(answers))
                 if not cell.rolled_back or kernel.ended:
                     break
             why = "" if cell.error is None else f"{cell.error.type}: {cell.error.message}"
@@ -383,7 +388,7 @@ class Versions(Turns):
 
     async def _go_to(self, lasting: Lasting, commit: Commit, *, undoes: bool = True) -> Kernel:
         past = await lasting.past(commit, journal=False)
-        deleted = await lasting.deleted_since(commit) if undoes else set()
+        deleted = await lasting.deleted_since(commit.id) if undoes else set()
         old, new = self._living(), await self._opened_for(lasting)
         left, *_ = stood = self.notebook, self._count, self._stand, self._stands
         self._kernel = new
@@ -415,7 +420,7 @@ class Versions(Turns):
         lasting = self._require_lasting("merge")
         if not isinstance(other, str):
             require_kind(other, type(self), "other")
-            other._require_lasting("merge")
+            await other._catch_up_between_calls(other._require_lasting("merge"))
             await other._committed()
         await self._acquire(wait=True)
         try:
@@ -467,10 +472,13 @@ def _require_here(kernel: Kernel) -> None:
         )
 
 
-def _not_as_before(cell: Cell) -> Lost:
-    """A cell that had ended well, and did not when it was run again."""
-    why = "" if cell.error is None else f": {cell.error.type}: {cell.error.message[:_MOST_SAID]}"
-    return Lost(name=f"cell {cell.number}", type="cell", reason=f"run again, it failed{why}", remedy=_RUN_AGAIN)
+def _not_as_before(cell: Cell, unused: str) -> Lost:
+    """A cell that had ended well, and did not when it was run again, or with `unused` answers of these functions."""
+    if cell.error is not None:
+        why = f"it failed: {cell.error.type}: {cell.error.message[:_MOST_SAID]}"
+    else:
+        why = f"it did not ask for all answers that it had of {unused}, and may have got another's"
+    return Lost(name=f"cell {cell.number}", type="cell", reason=f"run again, {why}", remedy=_RUN_AGAIN)
 
 
 def _unlike_before(cell: Cell, lacking: tuple[str, ...]) -> CellblockError:
