@@ -216,6 +216,27 @@ def test_ctrl_c_is_raised_and_the_session_goes_on(
     assert session.notebook[1].error.type == "KeyboardInterrupt"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("source", ["1", "while True: pass"])
+def test_ctrl_c_while_the_loop_begins_a_cell_ends_it_and_the_session_goes_on(
+    open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    begin = AsyncSession._begin_at_once
+
+    def begin_slowly(session: AsyncSession, source: str) -> object:
+        execution = begin(session, source)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        time.sleep(0.2)  # the caller gives up, and the loop is told of it once this has returned
+        return execution
+
+    session = open_session()
+    session.run("x = 1")
+    monkeypatch.setattr(AsyncSession, "_begin_at_once", begin_slowly)
+    with pytest.raises(KeyboardInterrupt):
+        session.run(source)
+    monkeypatch.undo()
+    assert session.run("x", wait=False).value == 1
+
+
 @pytest.mark.anyio
 async def test_undo_that_is_cancelled_is_undone_in_the_store_too_or_not_at_all(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:

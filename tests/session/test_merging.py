@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from cellblock import AsyncSession, MergeConflict, Session, Versioned
+from cellblock import AsyncSession, CellblockError, MergeConflict, Session, Versioned
 from cellblock.errors import UnknownCommit
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
@@ -44,7 +44,7 @@ def test_merge_takes_over_what_surrounds_the_names(parted: Parted) -> None:
     )
     session.merge(branch)
     cell = session.run("os.environ['OURS'], __version__, json.added, decimal.getcontext().prec")
-    assert (cell.value, cell.lost) == (("1", "2", [3], 9), ())
+    assert (cell.value, [one.name for one in cell.lost]) == (("1", "2", [3], 9), ["decimal"])
 
 
 SETS = [
@@ -335,8 +335,38 @@ def test_merging_what_was_merged_already_makes_no_commit(parted: Parted) -> None
 
 def test_what_cannot_be_found_to_be_merged_is_named_as_what_was_looked_for(parted: Parted) -> None:
     session, _ = parted("x = 1", "y = 1", "z = 1")
-    with pytest.raises(UnknownCommit, match="'nope' is no revision of this session, and no session of the user"):
+    with pytest.raises(UnknownCommit, match="'nope' is no session of the user 'default', and no revision of this"):
         session.merge("nope")
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize("name", ["main", "HEAD", "v1", "abc"])
+def test_session_that_is_called_as_a_revision_is_merged(tmp_path: Path, name: str, by_name: bool) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session(name, state=state) as session:
+        session.run("x = 1")
+        with session.branch("other") as branch:
+            branch.tag("v1")
+            session.run("z = 1")
+            session.flush()
+            branch.merge(name if by_name else session)
+            assert branch.run("z").value == 1
+
+
+@pytest.mark.parametrize("apart", ["user", "store"])
+def test_session_of_another_user_or_store_is_not_merged_nor_its_namesake(tmp_path: Path, apart: str) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    other_state = Versioned(f"sqlite:///{tmp_path}/other.db") if apart == "store" else state
+    with Session("x", state=state, private=True) as namesake:
+        namesake.run("secret = 1")
+    with (
+        Session("y", state=state) as session,
+        Session("x", state=other_state, user="bob" if apart == "user" else "default") as other,
+    ):
+        other.run("z = 1")
+        with pytest.raises(CellblockError, match="is of another user than 'y', or in another store"):
+            session.merge(other)
+        assert session.names() == {}
 
 
 def test_what_is_no_session_of_the_same_kind_cannot_be_merged(parted: Parted) -> None:

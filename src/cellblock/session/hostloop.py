@@ -51,9 +51,11 @@ class Answer(Future[T]):
         self.task: asyncio.Task[None] | None = None
 
     def cancel_call(self) -> None:
-        """On our loop: cancel the call."""
+        """On our loop: cancel the call, once its task has begun, which may have been given what only it can let go."""
         if self.task is not None:
-            self.task.cancel()
+            self.loop.call_soon(self.task.cancel)
+        elif not self.done():  # the caller left before the loop was told of it
+            self.set_exception(asyncio.CancelledError())
 
 
 def call(function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:

@@ -50,7 +50,7 @@ from cellblock.session.past import Past, Planned, answered, followed_by, host_en
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
-from cellblock.session.timeline import before, deleted_since, difference, find, led_to, why_private
+from cellblock.session.timeline import before, deleted_since, difference, find, led_to, standing, why_private
 from cellblock.session.tools import Asked
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Row, Snapshot
@@ -896,8 +896,14 @@ class Lasting:
         await to_thread.run_sync(lambda: self._held.tag(name, at=revision))
 
     async def found(self, other: str) -> Commit:
-        """The commit that a revision means, or where another session of the user stands."""
+        """Where another session of the user stands, or else the commit that a revision means."""
         return await to_thread.run_sync(find, self._held, other)
+
+    async def standing(self, other: Lasting) -> Commit:
+        """Where another session stands once what it has done is in the store."""
+        while (commit := other._commits.get(other._tip)) is None:
+            await other.committed()
+        return await to_thread.run_sync(standing, self._held, other._held, commit)
 
     async def why_private(self, other: str) -> str:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""

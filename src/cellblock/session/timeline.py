@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
@@ -121,18 +122,28 @@ def _line(session: StoredSession, stands: str) -> Iterator[Commit]:
 
 
 def find(session: HeldSession, other: str) -> Commit:
-    """The commit that a revision means, or where another session of the user stands; `UnknownCommit` if neither."""
+    """Where another session of the user stands, or else the commit of a revision; `UnknownCommit` if neither."""
     try:
-        return session.resolve(other)
-    except UnknownCommit as unknown:
+        head = session.adopt(other)
+    except UnknownSession:
         try:
-            head = session.adopt(other)
-        except UnknownSession:
-            message = f"{other[:80]!r} is no revision of this session, and no session of the user {session.user!r}"
+            return session.resolve(other)
+        except UnknownCommit as unknown:
+            message = f"{other[:80]!r} is no session of the user {session.user!r}, and no revision of this session"
             raise UnknownCommit(message, hint=unknown.hint) from None
-        if head.commit is None:
-            raise
-        return session.resolve(head.commit)
+    if head.commit is None:
+        raise UnknownCommit(f"session {other[:80]!r} has no commit yet")
+    return session.resolve(head.commit)
+
+
+def standing(session: HeldSession, other: HeldSession, commit: str) -> Commit:
+    """A commit of another session, which must be of the same user and in the same store."""
+    with suppress(UnknownSession, UnknownCommit):
+        if other.user == session.user:
+            session.adopt(other.name)
+            return session.resolve(commit)
+    message = f"session {other.name!r} of {other.user!r} is of another user than {session.name!r}, or in another store"
+    raise CellblockError(message, hint="merge a branch of the session")
 
 
 def why_private(store: Store, user: str, other: str) -> str:

@@ -409,8 +409,8 @@ class Versions(Turns):
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
         """Take over what another version has changed since the two parted: names with what they share, and files.
 
-        `other` is a branch of this session: open, or by its name as the store has it; or a revision of this one. Both
-        are parents of the commit; where there is nothing to take over, it is the newest one of this session.
+        `other` is a branch of this session: open, or by its name as the store has it; or else a revision. Both are
+        parents of the commit; where there is nothing to take over, it is the newest one of this session.
         `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
         """
         if isinstance(other, str):
@@ -426,10 +426,14 @@ class Versions(Turns):
         try:
             await self._catch_up(lasting)
             await lasting.committed()
-            name = other if isinstance(other, str) else str(other.name)
-            theirs = await lasting.found(name)
             # not before: what is private is marked first, and may have come between
-            if why := (await lasting.why_private(other) if isinstance(other, str) else other.private):
+            if isinstance(other, str):
+                name, theirs = other, await lasting.found(other)
+                why = await lasting.why_private(other)
+            else:
+                name, theirs = str(other.name), await lasting.standing(other._require_lasting("merge"))
+                why = other.private
+            if why:
                 await self.mark_private(f"merged {name}: {why}")
             try:
                 merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
