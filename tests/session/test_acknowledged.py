@@ -224,3 +224,29 @@ def test_answers_of_calls_made_together_are_given_again_to_the_same_calls(tmp_pa
         session.hibernate()
         cell = session.run("got")
         assert (cell.value, cell.lost, len(counted_calls)) == (got, (), called)
+
+
+STOPPED = {
+    "met its time limit": "",
+    "was interrupted": "import threading\nthreading.Timer(0.3, lambda: session.interrupt()).start()\n",
+}
+
+
+@pytest.mark.parametrize("how", STOPPED)
+def test_cell_that_was_stopped_before_it_was_saved_is_lost_by_name_and_not_run_again(tmp_path: Path, how: str) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    seconds = 0.5 if how == "met its time limit" else 20
+    begin = f"from cellblock import ExecutionLimits\nlimits = ExecutionLimits(timeout_seconds={seconds})\n"
+    begin += (
+        f'session.close()\nsession = Session("two", state=Versioned({url!r}), limits=limits)\nsession.run("x = [1]")'
+    )
+    killed(url, begin, f'{STOPPED[how]}session.run("x.append(2)\\nwhile True: pass")')
+    for lost in (["cell 2"], []):
+        with Session("two", state=Versioned(url)) as session:
+            assert session.resumed is not None
+            assert [one.name for one in session.resumed.lost] == lost
+            assert session["x"] == [1]
+            error = session.notebook[1].error
+            assert error is not None
+            assert error.type == "NotRepeated"
+            session.flush()
