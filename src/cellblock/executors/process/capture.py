@@ -24,7 +24,7 @@ from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.stillness import processor_seconds, stands_still
-from cellblock.executors.process.waits import Waits
+from cellblock.executors.process.waits import readable
 from cellblock.executors.protocol import too_large
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets, to_thread
@@ -87,11 +87,11 @@ class Captured:
         stream.setblocking(False)
         self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
-    def meet(self) -> Waits[None]:
+    async def meet(self) -> None:
         """Wait until there is a scribe that has put up its walls; CaptureFailed where there will be none."""
         try:
-            yield self._stream.fileno(), _MAKING_SECONDS
-            yield partial(self._guarded, self._hear_hello)
+            await readable(self._stream.fileno(), _MAKING_SECONDS)
+            await to_thread.run_sync(self._guarded, self._hear_hello)
         except TimeoutError:
             self.close()
             raise CaptureFailed(

@@ -11,7 +11,6 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Iterator
-from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -19,7 +18,7 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
-from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import WorkerGone
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
@@ -133,15 +132,7 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    def hello(self) -> Waits[Hello | None]:
-        """A new worker's first message; as `_introduced`."""
-        return (yield from self._introduced(Hello, SECONDS))
-
-    def awake(self, seconds: float) -> Waits[Awake | None]:
-        """The first message of a copy that was woken; as `_introduced`."""
-        return (yield from self._introduced(Awake, seconds))
-
-    def _introduced(self, kind: type[First], seconds: float) -> Waits[First | None]:
+    async def introduced(self, kind: type[First], seconds: float = SECONDS) -> First | None:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
         None when nobody is left who could send it, or who did is gone already; TimeoutError when nothing comes for so
@@ -152,7 +143,7 @@ class Link:
             if packet == b"":
                 return None
             if packet is None:
-                yield self._epoll.fileno(), seconds
+                await readable(self._epoll.fileno(), seconds)
                 continue
             first = self._connection.receive(packet)
             if isinstance(first, kind):
@@ -178,13 +169,11 @@ class Link:
             marks = {"beside": self.beside, "sealed": sealed, "saved": saved and pages.exact(), "scoped": scoped}
             control.send(self._socket, {"seed": seed, **marks})
 
-    def asked(self, request: Request) -> Waits[Finished | None]:
+    async def asked(self, request: Request) -> Finished | None:
         """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""
         try:
-            sent = self.send(request)
-            while not sent:
-                yield partial(select.select, [], [self._socket], [], SECONDS)
-                sent = self._push()
+            if not self.send(request):
+                await self.flush(SECONDS)
             while True:
                 self.pull()
                 event = self.receive()
@@ -193,7 +182,7 @@ class Link:
                 if event is None and self.ready(0) & {self.pidfd}:
                     return None
                 if event is None:
-                    yield self._epoll.fileno(), SECONDS
+                    await readable(self._epoll.fileno())
         except (WorkerGone, ProtocolError, TimeoutError):
             return None
 

@@ -25,7 +25,6 @@ from cellblock.executors.process.kinds import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
-from cellblock.executors.process.waits import Waits
 from cellblock.executors.protocol import (
     Capabilities,
     Died,
@@ -93,13 +92,13 @@ class LinkedKernel:
     def names(self) -> dict[str, str]:
         return self._living().names
 
-    def begin(self) -> Waits[None]:
+    async def begin(self) -> None:
         """Let the worker take requests: it is seeded now, and has the policy, if there is one."""
         link = self._living()
         spec = self._spec
         link.begin(spec.seed, sealed=self._policy is not None, saved=spec.saved, scoped=spec.scoped)
         if self._policy is not None:
-            _require_laid((yield from link.asked(Restrict(policy=self._policy))))
+            _require_laid(await link.asked(Restrict(policy=self._policy)))
             self.capabilities = replace(self.capabilities, walls=(*self.capabilities.walls, _GUARD))
 
     def _listen(self, link: Link, channel: socket.socket) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from functools import partial
 
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
 from cellblock.executors.container.relayed.link import RelayedLink
 from cellblock.executors.container.relayed.starting import Starter, contained
 from cellblock.executors.process.linked import Row, policy_of, require_memory
-from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import Kernel, KernelSpec
 from cellblock.executors.reduced.kernel import ReducedKernel
+from cellblock.hosting import to_thread
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
 
@@ -41,7 +40,7 @@ class RelayedLauncher:
                 mechanism="door",
                 hint=f"give the session a tool that asks the network, or {_DIRECT}",
             )
-        return await awaited(_opening(self._starter, spec))
+        return await _opening(self._starter, spec)
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         """None are kept: whoever asks for some is told so."""
@@ -49,14 +48,14 @@ class RelayedLauncher:
             raise CellblockError(f"{_RELAYED} is not started beforehand", hint=f"open it when needed, or {_DIRECT}")
 
 
-def _opening(starter: Starter, spec: KernelSpec) -> Waits[RelayedKernel]:
+async def _opening(starter: Starter, spec: KernelSpec) -> RelayedKernel:
     require_memory(spec)
     policy_of(spec)  # before anything is made
-    keeper = yield partial(RelayedKeeper.start, starter, spec)
+    keeper = await to_thread.run_sync(RelayedKeeper.start, starter, spec)
     kernel = RelayedKernel(keeper, spec, keeper.bounds)
     try:
-        yield from kernel.attach()
-        yield from kernel.begin()
+        await kernel.attach()
+        await kernel.begin()
     except BaseException:
         kernel.dispose()
         raise
