@@ -25,20 +25,17 @@ from cellblock.executors.protocol import (
     Handed,
     Kernel,
     KernelSpec,
-    Named,
     Recovery,
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
 from cellblock.hosting import to_thread
 from cellblock.hosting.threads import begun
-from cellblock.network import Traffic
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied, Unavailable, Wall
-from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
+from cellblock.wire.messages import Request, ToolReply, ToolRoom
 from cellblock.worker.keeping import FORM
 
 _PATIENCE = 0.4
@@ -100,11 +97,8 @@ class NoFiles:
         )
 
 
-class LocalKernel:
+class LocalKernel(Kernel):
     """One world, one thread. `recover` gives it another of each."""
-
-    beside = False
-    steps = 0
 
     def __init__(self, spec: KernelSpec) -> None:
         self._spec = spec
@@ -117,7 +111,7 @@ class LocalKernel:
         self._failed = 0
         self._memory = 0
         self._runner = self._start()
-        self.files = NoFiles(self)
+        self.capabilities = Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
 
     def _start(self) -> Runner:
         spec = self._spec
@@ -125,8 +119,8 @@ class LocalKernel:
         return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets, scoped=spec.scoped)
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
+    def files(self) -> NoFiles:
+        return NoFiles(self)
 
     @property
     def names(self) -> dict[str, str]:
@@ -191,21 +185,7 @@ class LocalKernel:
     async def end_since(self, seconds: float) -> int:
         return 0
 
-    # ------------------------------------------------------------------------- large buffers
-
-    async def fetch(self, event: Named) -> Named:
-        return event
-
-    async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
-        return False
-
-    async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
-        raise OSError("a local session's memory is this process's")
-
     # ---------------------------------------------------------------------------- going back
-
-    async def reserve(self, steps: int) -> str | None:
-        return "max_checkpoints"
 
     @property
     def ended(self) -> bool:
@@ -218,17 +198,8 @@ class LocalKernel:
     async def ending(self) -> bool:
         return self._closed
 
-    async def settle_files(self) -> None:
-        return None
-
     async def change_files(self, change: Callable[[], object]) -> None:
         change()
-
-    def note_files(self) -> None:
-        return None
-
-    async def stirred(self) -> bool:
-        return False
 
     async def recover(self, steps: int = 0) -> Recovery:
         if self._closed:
@@ -242,10 +213,6 @@ class LocalKernel:
         if not self._stuck:
             self._runner = self._start()
         return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost, dead=self._stuck)
-
-    @property
-    def branchable(self) -> bool:
-        return True
 
     async def branch(
         self, spec: KernelSpec, state: int | None = None
@@ -290,13 +257,6 @@ class LocalKernel:
             raise RestoreFailed(
                 f"the snapshot is not as it was saved: {error!r}", hint="check out an older one"
             ) from error
-
-    @property
-    def traffic(self) -> Traffic:
-        return Traffic()
-
-    def cut_off(self) -> None:
-        """There is no network to begin with."""
 
     async def close(self) -> None:
         if self._closed:

@@ -24,7 +24,7 @@ from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.kinds import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.stillness import processor_seconds, stands_still
-from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
+from cellblock.executors.process.turn import Before, Fetch, Overseer, ProcessTurn
 from cellblock.executors.protocol import (
     Capabilities,
     Died,
@@ -37,7 +37,6 @@ from cellblock.executors.protocol import (
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
-from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied
@@ -57,7 +56,7 @@ _FALL_SECONDS = 0.1
 _GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
 
 
-class LinkedKernel:
+class LinkedKernel(Kernel, Overseer):
     """Belongs to no event loop until it is first used on one."""
 
     capabilities: Capabilities
@@ -151,59 +150,19 @@ class LinkedKernel:
         """See `Kernel`."""
         return pickled(name, value)
 
-    @property
-    def traffic(self) -> Traffic:
-        """See `Kernel`."""
-        return Traffic()
-
-    def cut_off(self) -> None:
-        """See `Kernel`."""
-
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
         return None, None
 
-    @property
-    def steps(self) -> int:
-        """How many steps can be undone."""
-        return 0
-
-    @property
-    def states(self) -> tuple[int, ...]:
-        """See `Kernel`."""
-        return (0,)
-
-    @property
-    def branchable(self) -> bool:
-        """See `Kernel`."""
-        return True  # which `branch` then refuses
-
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """See `Kernel`."""
         raise CellblockError("a session with reduced walls cannot be branched", hint='open it with walls="full"')
-
-    async def reserve(self, steps: int) -> str | None:
-        """See `Kernel`."""
-        return None if steps <= self.steps else "max_checkpoints"
-
-    def finished(self, *, tentative: bool) -> None:
-        """See `Overseer`."""
-
-    async def settle_files(self) -> None:
-        """See `Kernel`."""
 
     async def change_files(self, change: Callable[[], object]) -> None:
         """See `Kernel`."""
         async with self._changing:
             self._require_user()
             await to_thread.run_sync(change)
-
-    def note_files(self) -> None:
-        """See `Kernel`."""
-
-    async def stirred(self) -> bool:
-        """See `Kernel`."""
-        return False
 
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
@@ -340,22 +299,6 @@ class LinkedKernel:
     def time_out(self, seconds: float) -> None:
         """See `Kernel`."""
         self.interrupt()
-
-    async def end_since(self, seconds: float) -> int:
-        """See `Kernel`."""
-        raise NotImplementedError
-
-    def curbed(self) -> str | None:
-        """See `Overseer`."""
-        raise NotImplementedError
-
-    def exceeded(self) -> str | None:
-        """See `Overseer`."""
-        return None
-
-    async def how_it_ended(self) -> Died:
-        """What is known of the worker's death."""
-        raise NotImplementedError
 
     def dispose(self) -> None:
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""

@@ -71,7 +71,7 @@ class Overseer(Protocol):
 
     def finished(self, *, tentative: bool) -> None:
         """The request was carried out. `tentative`: it met its memory limit, for which it may be gone back on."""
-        ...
+        return
 
     def curbed(self) -> str | None:
         """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
@@ -79,7 +79,7 @@ class Overseer(Protocol):
 
     def exceeded(self) -> str | None:
         """What the kernel has killed a process of the session for since this was last asked, if it has."""
-        ...
+        return None
 
 
 class ProcessTurn:
