@@ -8,35 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import get_args
 
 from cellblock.values import room
 from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
 from cellblock.wire.messages import (
     Awake,
     Bind,
-    Clear,
     Display,
-    Equip,
     Event,
     Failure,
-    Fetch,
     Finished,
     Hello,
     Loading,
     Place,
     Request,
-    Reserve,
     Reserved,
     Restore,
-    Restrict,
-    Run,
-    Shell,
-    Sow,
     Supplied,
-    Survey,
     ToolCalled,
     ToolReply,
-    ToolRoom,
     Wanted,
 )
 
@@ -44,22 +35,7 @@ MAX_HEAD_BYTES = 8 * 2**20
 MAX_HEAD_ROOM = 64 * 2**20
 """What an event may hold beside its buffers: as it comes, and as it is once it has been read."""
 
-_REQUESTS: dict[str, type] = {
-    "run": Run,
-    "shell": Shell,
-    "bind": Bind,
-    "reserve": Reserve,
-    "fetch": Fetch,
-    "survey": Survey,
-    "clear": Clear,
-    "sow": Sow,
-    "equip": Equip,
-    "restrict": Restrict,
-    "reply": ToolReply,
-    "room": ToolRoom,
-    "restore": Restore,
-    "supplied": Supplied,
-}
+_REQUESTS: dict[str, type] = {one.__name__: one for one in get_args(Request)}
 _EVENTS: dict[str, type] = {
     "hello": Hello,
     "awake": Awake,
