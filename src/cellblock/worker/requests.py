@@ -37,7 +37,7 @@ from cellblock.wire.messages import (
     ToolRoom,
 )
 from cellblock.wire.packed import pack_request
-from cellblock.worker import apart, control, exits, laid, late, shell, survey
+from cellblock.worker import apart, control, exits, late, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet
 from cellblock.worker.checkpoint.gone import losses
@@ -408,7 +408,7 @@ class Worker:
     def _unseal(self, request: Request) -> object:
         if not isinstance(request, Restrict):
             raise RuntimeError("this session's policy has not come")
-        self._use(laid.lay(request.policy))
+        self._use(late.load(late.GUARD).lay(request.policy))
         self._sealed = False
         return NO_VALUE
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from cellblock.hosting.waiting import ready
-from cellblock.worker import control, laid, late, main
+from cellblock.worker import control, late, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
 from cellblock.worker.ended import ended_children
@@ -42,7 +42,7 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     names = profile["preload"]
     assert isinstance(names, list)
     preload(channel, names, tasks)
-    main.prepare(laid.load(modules) if profile.get("guard") else modules)
+    main.prepare(modules, guarded=bool(profile.get("guard")))
     _settle(saved=bool(profile.get("saved")))
     control.send(channel, {"ready": True})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))

@@ -18,7 +18,7 @@ from typing import NoReturn
 from cellblock.hosting import sockets
 from cellblock.hosting.account import READABLE, unreadable
 from cellblock.walls import Unavailable
-from cellblock.worker import control, laid, main
+from cellblock.worker import control, main
 from cellblock.worker.border import report
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
@@ -58,7 +58,7 @@ def serve(channel: socket.socket) -> None:
         _refuse(channel, failed)
     os.chdir(scratch)
     preload(channel, _strings(profile["preload"]), tasks)
-    main.prepare(laid.load(modules) if profile.get("guard") else modules)
+    main.prepare(modules, guarded=bool(profile.get("guard")))
     program = filter.build()
     gc.collect()
     gc.freeze()

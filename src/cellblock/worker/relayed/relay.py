@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NoReturn, cast
 
-from cellblock.worker import control, holdings, laid, main
+from cellblock.worker import control, holdings, main
 from cellblock.worker.border import Border
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
@@ -91,7 +91,7 @@ def _prepare(junction: Junction, profile: dict[str, object]) -> None:
     enter_packages()
     sys.path[:] = [entry for entry in sys.path if entry]
     preload(cast("socket.socket", _Told(junction)), cast("list[str]", profile["preload"]), tasks)
-    main.prepare(laid.load(modules) if profile.get("guard") else modules)
+    main.prepare(modules, guarded=bool(profile.get("guard")))
     gc.collect()
     gc.freeze()
 
