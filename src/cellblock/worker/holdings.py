@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -30,6 +31,8 @@ _LOCKS_BYTES = 1 << 20
 """About twenty thousand lines of `/proc/locks`."""
 _MAPPINGS_READ = 256 * 1024
 """About four thousand lines of `maps`, which take a millisecond."""
+_EVERYTHING = 1 << 40
+_SHARED = re.compile(rb"^\S+ .w.s \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +249,35 @@ def files(process: int) -> Files:
 def has_mappings(process: int, many: int) -> bool:
     """Whether it has more than so many mappings, up to 4000."""
     return sum(piece.count(b"\n") for piece in _pieces(procfs.path(f"{process}/maps"), _MAPPINGS_READ)) > many
+
+
+class _Every(frozenset[int]):
+    """Any inode."""
+
+    def __contains__(self, inode: object) -> bool:
+        return True
+
+
+_EVERY = _Every()
+
+
+def written_through_memory(processes: Iterable[int], device: int) -> frozenset[int]:
+    """Inodes of a tmpfs that any of the processes has mapped to be shared and written.
+
+    All there are, of a process that hides its mappings, as one of a branch does. Costs 20 µs for a process that maps no
+    file of a tmpfs, and 1 ms where a few hundred libraries are mapped besides.
+    """
+    found: set[int] = set()
+    for process in processes:
+        # what was never touched, and so has no page of a tmpfs in its page tables, was never written
+        if _kilobytes(_read(procfs.path(f"{process}/status")), b"RssShmem:"):
+            maps = _read(procfs.path(f"{process}/maps"), _EVERYTHING)
+            if not maps:
+                return _EVERY
+            for major, minor, inode in _SHARED.findall(maps):
+                if os.makedev(int(major, 16), int(minor, 16)) == device:
+                    found.add(int(inode))
+    return frozenset(found)
 
 
 def locks() -> dict[int, int]:
