@@ -6,13 +6,11 @@ before they are read, and what it sends is hashed here.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import math
 import os
 import select
 import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -37,9 +35,7 @@ from cellblock.worker import control
 from cellblock.worker.saving.losses import UNLOADABLE
 
 _MAKING_SECONDS = 10.0
-_CREDENTIALS = struct.Struct("3i")
-_SCM_CREDENTIALS = 2
-_ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
+_ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 T = TypeVar("T")
@@ -303,14 +299,9 @@ class Captured:
         self._await(self._stream, self._deadline)
 
     def _look_at(self, ancillary: list[tuple[int, int, bytes]]) -> None:
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS and not self._pid:
-                self._pid = int(_CREDENTIALS.unpack(payload)[0])
-            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                offered = array.array("i")
-                offered.frombytes(payload[: len(payload) - len(payload) % offered.itemsize])
-                for descriptor in offered:
-                    os.close(descriptor)
+        sender, offered = control.sent_with(ancillary)
+        self._pid = self._pid or sender
+        control.close_all(offered)
 
     def _send(self, data: bytes) -> None:
         view = memoryview(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import contextlib
 import os
 import secrets
@@ -28,10 +27,8 @@ from cellblock.wire.messages import Awake, Event, Finished, Hello, Request
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
-_CREDENTIALS = struct.Struct("3i")
 _INT = struct.Struct("i")
-_ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
-_SCM_CREDENTIALS = 2
+_ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
 _PIPE_CHUNKS = 2
@@ -307,12 +304,8 @@ class Link:
             return None, 0
         except ConnectionResetError:
             return b"", 0
-        sender = 0
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-                sender = _CREDENTIALS.unpack(payload)[0]
-            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                _close_all(payload)  # nothing inside has a descriptor that we would take
+        sender, offered = control.sent_with(ancillary)
+        control.close_all(offered)  # nothing inside has a descriptor that we would take
         return packet, sender
 
     def adopt(self, names: dict[str, str]) -> None:
@@ -369,9 +362,3 @@ def _new() -> tuple[Taken, Ends]:
     return (ours, stdout, stderr, secrets.token_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)
 
 
-def _close_all(payload: bytes) -> None:
-    offered = array.array("i")
-    offered.frombytes(payload[: len(payload) - len(payload) % offered.itemsize])
-    for descriptor in offered:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)

@@ -155,8 +155,7 @@ def _branch_off(
 
     with host:
         Border(partial(control.tell, host)).carry_out("start", make)
-    for descriptor in namespaces_of:
-        os.close(descriptor)
+    control.close_all(namespaces_of)
 
 
 def _make_nested(

@@ -102,8 +102,7 @@ def _attach(
         setns(own, CLONE_NEWPID)
         if pid:
             control.tell(channel, {"attached": message["token"], "pid": pid})
-    for descriptor in descriptors:
-        os.close(descriptor)
+    control.close_all(descriptors)
 
 
 def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init: int, kept: list[int], own: int) -> int:

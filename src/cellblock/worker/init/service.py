@@ -114,8 +114,7 @@ class Service:
             os._exit(0)
         what = str(message["do"])
         done = self._border.carry_out(what, lambda: self._answers[what](message, descriptors), asked=True)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        control.close_all(descriptors)
         if what == "keep" and not done:  # the checkpoint has no files to go back to
             control.tell(self._channel, {"gone": message["number"]})
             control.tell(self._channel, {"kept": message["number"]})

@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import socket
-import struct
 import sys
 import time
 import traceback
@@ -21,11 +20,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NoReturn, cast
 
-from cellblock.worker import control, holdings, main
+from cellblock.worker import control, ended, holdings, main
 from cellblock.worker.border import Border
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
-from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
 from cellblock.worker.init import ending
@@ -37,9 +35,6 @@ from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
 
 TMP = "/tmp"
-_CREDENTIALS = struct.Struct("3i")
-_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)  # no room for descriptors, which a cell might send along
-_SCM_CREDENTIALS = 2
 _MOST_FOREIGN = 1000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.05, 1.0
 """Between two looks at the files: while something runs, and while nothing does."""
@@ -107,11 +102,8 @@ class _Stamped(Packets):
 
     def take(self, most: int) -> bytes:
         while True:
-            data, ancillary, _, _ = self._connection.recvmsg(most, _STAMPED)
-            sender = 0
-            for level, kind, payload in ancillary:
-                if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-                    sender = _CREDENTIALS.unpack(payload)[0]
+            data, ancillary, _, _ = self._connection.recvmsg(most, control.STAMPED)
+            sender, _ = control.sent_with(ancillary)
             if sender == self._worker:
                 return data
             if sender == 0:
@@ -139,9 +131,7 @@ class Relay:
         self._ran: dict[int, int] = {}
         self._look_at = 0.0
         self._room = memory.Room(int(str(profile["memory_bytes"])))
-        self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
+        self._children = ended.watched()
         junction.watch(self._children)
 
     def serve(self) -> None:
@@ -200,10 +190,8 @@ class Relay:
 
     def _become_worker(self, message: dict[str, object], theirs: socket.socket, stdout: int, stderr: int) -> NoReturn:
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             connection = theirs.detach()
-            _close_all_but({0, 1, 2, connection, stdout, stderr})
+            ended.settle(connection, stdout, stderr)
             prctl(PR_SET_DUMPABLE, 1)
             name_process("python")
             alone = self._room.known
@@ -216,9 +204,8 @@ class Relay:
 
     def _bury(self) -> None:
         """Take the ends of the worker and of all that was adopted."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._children, 4096)
-        for process, status in ended_children():
+        ended.heard(self._children)
+        for process, status in ended.ended_children():
             self._note(process, status)
 
     def _note(self, process: int, status: int) -> None:
@@ -281,13 +268,6 @@ class Relay:
 def _then(message: dict[str, object]) -> float:
     """When something began, by this kernel's clock: the host's may be another."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - cast("float", message["ago"])
-
-
-def _close_all_but(kept: set[int]) -> None:
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor not in kept:
-            with contextlib.suppress(OSError):  # the one of the listing
-                os.close(descriptor)
 
 
 def run() -> NoReturn:
