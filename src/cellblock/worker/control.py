@@ -90,6 +90,23 @@ def heard(channel: socket.socket) -> dict[str, object] | None:
     return _read(data) if data else None
 
 
+def told(channel: socket.socket) -> list[dict[str, object]]:
+    """What has come on a channel that does not block since this was last asked. At its end it is closed."""
+    messages = []
+    while channel.fileno() >= 0:
+        try:
+            message = heard(channel)
+        except BlockingIOError:
+            break
+        except (OSError, json.JSONDecodeError):
+            message = None
+        if message is None:
+            channel.close()
+            break
+        messages.append(message)
+    return messages
+
+
 def _read(data: bytes) -> dict[str, object]:
     """A message; JSONDecodeError for anything else, which whoever gets out of a container's inner walls may send."""
     try:
