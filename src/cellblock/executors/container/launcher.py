@@ -16,7 +16,7 @@ from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.launcher import kernel_in
-from cellblock.executors.process.linked import policy_of, require_memory
+from cellblock.executors.process.linked import require_possible
 from cellblock.executors.process.mounts import check
 from cellblock.executors.protocol import KernelSpec
 from cellblock.hosting import to_thread
@@ -55,8 +55,7 @@ def _is_apart(spec: KernelSpec) -> bool:
 
 
 async def _opening(spec: KernelSpec, containers: Pool) -> ProcessKernel:
-    require_memory(spec)
-    policy_of(spec)  # before anything is made
+    require_possible(spec)  # before anything is made
     mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
     box, kind = box_of(spec), kind_of(spec.limits, door=spec.has_door)
     for _ in range(_TRIES):

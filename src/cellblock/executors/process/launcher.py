@@ -10,7 +10,7 @@ from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import Kind, kind_of
-from cellblock.executors.process.linked import policy_of, require_memory
+from cellblock.executors.process.linked import require_possible
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.protocol import KernelSpec
@@ -46,9 +46,8 @@ def _ending() -> IsolationUnavailable:
 
 
 async def _opening(spec: KernelSpec) -> ProcessKernel:
-    require_memory(spec)
     _load(spec)
-    policy_of(spec)  # before anything is made
+    require_possible(spec)  # before anything is made
     mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
     family = running(profile)
@@ -63,14 +62,7 @@ async def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[
         family.save()
     family.stir()
     shell = await Shell.make(family, kind, mounts)
-    kernel = ProcessKernel(family, shell, spec)
-    try:
-        await kernel.attach()
-        await kernel.begin()
-    except BaseException:
-        kernel.dispose()
-        raise
-    return kernel
+    return await ProcessKernel(family, shell, spec).open()
 
 
 def _load(spec: KernelSpec) -> None:

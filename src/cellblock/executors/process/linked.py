@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
+from typing import Self
 
 import anyio
 
@@ -90,6 +91,20 @@ class LinkedKernel(Kernel, Overseer):
     @property
     def names(self) -> dict[str, str]:
         return self._living().names
+
+    async def open(self) -> Self:
+        """Have a worker made and let it begin; closed again where that fails."""
+        try:
+            await self.attach()
+            await self.begin()
+        except BaseException:
+            self.dispose()
+            raise
+        return self
+
+    async def attach(self) -> None:
+        """Have a worker made, and learn what walls it stands behind. It waits for `begin`."""
+        raise NotImplementedError
 
     async def begin(self) -> None:
         """Let the worker take requests: it is seeded now, and has the policy, if there is one."""
@@ -343,8 +358,9 @@ def rows_of(event: Finished) -> tuple[Row, ...]:
     return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in rows)
 
 
-def require_memory(spec: KernelSpec) -> None:
-    """Raise for a session that is to forget: processes do not."""
+def require_possible(spec: KernelSpec) -> None:
+    """Raise for a session that is to forget, which processes do not, and for a policy that cannot be laid over one."""
+    policy_of(spec)
     if spec.forgets:
         raise CellblockError(
             "state=None is for trust_level='local': a process remembers from cell to cell",

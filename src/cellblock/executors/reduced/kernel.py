@@ -18,8 +18,7 @@ from cellblock.executors.process.linked import (
     boot_time,
     gone,
     not_started,
-    policy_of,
-    require_memory,
+    require_possible,
     require_walls,
     said_of,
 )
@@ -75,8 +74,7 @@ class ReducedLauncher:
 
 
 async def _opening(spec: KernelSpec) -> ReducedKernel:
-    require_memory(spec)
-    policy_of(spec)  # before anything is made
+    require_possible(spec)  # before anything is made
     profile = Profile(interpreter(spec.python), spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
         family = await to_thread.run_sync(family_of, profile, spec.progress)
@@ -84,14 +82,7 @@ async def _opening(spec: KernelSpec) -> ReducedKernel:
             keeper = await Keeper.make(family, spec)
         except FamilyGone:
             continue
-        kernel = ReducedKernel(keeper, spec)
-        try:
-            await kernel.attach()
-            await kernel.begin()
-        except BaseException:
-            kernel.dispose()
-            raise
-        return kernel
+        return await ReducedKernel(keeper, spec).open()
     raise IsolationUnavailable(
         f"the process that makes sessions ended {_TRIES} times while one was opened",
         mechanism="start",
@@ -115,7 +106,6 @@ class ReducedKernel(LinkedKernel):
         self.capabilities = Capabilities(trust_level=self.trust_level, python="", walls=())
 
     async def attach(self) -> None:
-        """Have a worker made and learn what walls it stands behind. It waits for `begin`."""
         link = self._link = self._linked()
         self._tokens += 1
         link.token = self._tokens

@@ -9,7 +9,7 @@ from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
 from cellblock.executors.container.relayed.link import RelayedLink
 from cellblock.executors.container.relayed.starting import Starter, contained
-from cellblock.executors.process.linked import Row, policy_of, require_memory
+from cellblock.executors.process.linked import Row, require_possible
 from cellblock.executors.protocol import Kernel, KernelSpec
 from cellblock.executors.reduced.kernel import ReducedKernel
 from cellblock.hosting import to_thread
@@ -49,17 +49,9 @@ class RelayedLauncher:
 
 
 async def _opening(starter: Starter, spec: KernelSpec) -> RelayedKernel:
-    require_memory(spec)
-    policy_of(spec)  # before anything is made
+    require_possible(spec)  # before anything is made
     keeper = await to_thread.run_sync(RelayedKeeper.start, starter, spec)
-    kernel = RelayedKernel(keeper, spec, keeper.bounds)
-    try:
-        await kernel.attach()
-        await kernel.begin()
-    except BaseException:
-        kernel.dispose()
-        raise
-    return kernel
+    return await RelayedKernel(keeper, spec, keeper.bounds).open()
 
 
 class RelayedKernel(ReducedKernel):
