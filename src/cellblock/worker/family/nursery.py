@@ -6,11 +6,13 @@ the family's pid namespace: when it exits, every session dies with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
 import sys
 import traceback
+from collections.abc import Iterator
 from functools import partial
 
 from cellblock.hosting import sockets
@@ -125,20 +127,36 @@ def _make_shell(
     kind: Message, host: socket.socket, *, late: tuple[str, ...], children: Children, mounts: bool = False
 ) -> None:
     """In a child: new namespaces, then their first process; this one is only the step between."""
-    try:
+    with _told(host):
         namespaces.split(inside=SESSION_UID)
         first = os.fork()
         if first == 0:
-            children.close()
-            sizes = {name: int(str(kind[name])) for name in _SIZES}
-            init.run(host, **sizes, late=late, mounts=mounts, nested=False)
+            _furnish(kind, host, late, children, mounts=mounts, nested=False)
         children.announce(first)
         os._exit(0)
+
+
+def _furnish(
+    kind: Message, host: socket.socket, late: tuple[str, ...], children: Children, *, mounts: bool, nested: bool
+) -> None:
+    """In the first process of new namespaces: become a session's init. Does not return."""
+    children.close()
+    sizes = {name: int(str(kind[name])) for name in _SIZES}
+    init.run(host, **sizes, late=late, mounts=mounts, nested=nested)
+
+
+@contextlib.contextmanager
+def _told(host: socket.socket) -> Iterator[None]:
+    """In a child, around what does not return: what it fails in is told, and ends it."""
+    try:
+        yield
     except WallRefused as refused:
         control.tell(host, refused.report)
-        os._exit(1)
     except BaseException as error:
-        _fail(host, error)
+        control.tell(host, report("root", error))
+        if not isinstance(error, OSError):
+            traceback.print_exception(error)
+    os._exit(1)
 
 
 def _branch_off(
@@ -168,7 +186,7 @@ def _make_nested(
     mounts: bool,
 ) -> None:
     """In a child: as `_make_shell`. Its step between is of the session's pid namespace, and so adopted by its init."""
-    try:
+    with _told(host):
         user, processes = namespaces_of
         namespaces.nest(user, processes, inside=SESSION_UID)
         os.close(user)
@@ -176,15 +194,8 @@ def _make_nested(
         if os.fork() == 0:
             unshare(CLONE_NEWPID)
             if os.fork() == 0:
-                children.close()
-                sizes = {name: int(str(kind[name])) for name in _SIZES}
-                init.run(host, **sizes, late=late, mounts=mounts, nested=True)
+                _furnish(kind, host, late, children, mounts=mounts, nested=True)
         os._exit(0)
-    except WallRefused as refused:
-        control.tell(host, refused.report)
-        os._exit(1)
-    except BaseException as error:
-        _fail(host, error)
 
 
 def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str, ...], boot: str) -> None:
@@ -193,7 +204,7 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
     The first zygote is this copy of us, which saves an interpreter's start and a third of the imports. A later one,
     in the place of one that ended, is executed, so that it has nothing of what we have met since.
     """
-    try:
+    with _told(host):
         # opened here: where the host masks its /proc, the root entered next has none
         own = os.open("/proc/self/ns/pid", os.O_RDONLY)
         tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)
@@ -213,15 +224,3 @@ def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str,
             os.set_inheritable(descriptor, True)
         words = [sys.executable, "-s", "-P", "-S", boot, "zygote", *map(str, passed)]
         os.execv(sys.executable, words)  # noqa: S606 - that there is no shell is the point
-    except WallRefused as refused:
-        control.tell(host, refused.report)
-        os._exit(1)
-    except BaseException as error:
-        _fail(host, error)
-
-
-def _fail(host: socket.socket, error: BaseException) -> None:
-    control.tell(host, report("root", error))
-    if not isinstance(error, OSError):
-        traceback.print_exception(error)
-    os._exit(1)
