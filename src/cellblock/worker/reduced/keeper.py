@@ -253,21 +253,14 @@ class Keeper:
         self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._quota.stopped
         if self._uncounted and self._quota.due():
             self._uncounted = False
-            self._look_at_files()
+            if self._quota.hold(self._processes(), self._tell, self.sweep):
+                self._end()
+                os._exit(0)
 
     def _curb(self, excess: Excess) -> None:
         self._tell(excess.told(self._worker))  # before its end is seen
         with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
             os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
-
-    def _look_at_files(self) -> None:
-        if reason := self._quota.look(self._processes()):
-            self._tell({"outgrown": reason})
-            self.sweep()
-            if reason := self._quota.left():
-                self._tell({"outgrown": reason})
-                self._end()
-                os._exit(0)
 
 
 def children(process: int) -> Iterator[int]:

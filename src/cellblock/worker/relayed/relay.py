@@ -240,8 +240,8 @@ class Relay:
         busy = self._ran != before or self._quota.stopped
         if busy:
             self._look_at_memory(processes)
-            if self._quota.due():
-                self._look_at_files(processes)
+            if self._quota.due() and self._quota.hold(processes, self._tell, self._kill_all):
+                os._exit(0)
         self._look_at = time.monotonic() + (_BUSY_SECONDS if busy else _IDLE_SECONDS)
 
     def _end_unseen(self) -> None:
@@ -255,14 +255,6 @@ class Relay:
             self._tell({"curbed": held, "worker": victim == self._worker, "unruly": False})  # before its end is seen
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
-
-    def _look_at_files(self, processes: list[int]) -> None:
-        if reason := self._quota.look(processes):
-            self._tell({"outgrown": reason})
-            self._kill_all()
-            if reason := self._quota.left():
-                self._tell({"outgrown": reason})
-                os._exit(0)
 
 
 def _then(message: dict[str, object]) -> float:
