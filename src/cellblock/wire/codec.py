@@ -183,11 +183,16 @@ def _flag(value: object) -> bool:
     return value
 
 
+def listed(value: object, most: int = _MAX_NAMES, what: str = "a list") -> list[object]:
+    """A list of no more than so many, or ProtocolError."""
+    if type(value) is not list or len(value) > most:
+        raise ProtocolError(f"expected {what}")
+    return value
+
+
 def names(value: object) -> tuple[str, ...]:
     """A list of names, or ProtocolError."""
-    if type(value) is not list or len(value) > _MAX_NAMES:
-        raise ProtocolError("expected a list of names")
-    return tuple(map(_name, value))
+    return tuple(map(_name, listed(value, what="a list of names")))
 
 
 def named(value: object) -> dict[str, str]:
@@ -198,15 +203,11 @@ def named(value: object) -> dict[str, str]:
 
 
 def _rows(value: object) -> tuple[tuple[str, ...], ...]:
-    if type(value) is not list or len(value) > 64:
-        raise ProtocolError("expected rows of words")
-    return tuple(map(names, value))
+    return tuple(map(names, listed(value, 64)))
 
 
 def _mimes(value: object) -> tuple[str, ...]:
-    if type(value) is not list or len(value) > 64:
-        raise ProtocolError("expected the names of buffers")
-    return tuple(map(_name, value))
+    return tuple(map(_name, listed(value, 64, "the names of buffers")))
 
 
 def _bundle(value: object) -> dict[str, object]:
@@ -215,16 +216,21 @@ def _bundle(value: object) -> dict[str, object]:
     return {_name(mime): part for mime, part in value.items()}
 
 
+def row(value: object, length: int) -> list[object]:
+    """A list of just so many, or ProtocolError."""
+    found = listed(value, length)
+    if len(found) != length:
+        raise ProtocolError("expected a row")
+    return found
+
+
 def _places(value: object) -> tuple[Place, ...]:
-    if type(value) is not list or len(value) > MAX_BUFFERS:
-        raise ProtocolError("expected places")
-    return tuple(map(_place, value))
+    return tuple(map(_place, listed(value, MAX_BUFFERS)))
 
 
 def _place(value: object) -> Place:
-    if type(value) is not list or len(value) != 3:
-        raise ProtocolError("expected a place")
-    return count(value[0]), count(value[1]), count(value[2])
+    number, address, length = map(count, row(value, 3))
+    return number, address, length
 
 
 def _failure(value: object) -> Failure | None:
