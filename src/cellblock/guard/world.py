@@ -20,11 +20,10 @@ from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.check import check
 from cellblock.guard.classes import Classes
-from cellblock.guard.delegating import Delegating
+from cellblock.guard.delegating import AsyncManager, Delegating, Manager
 from cellblock.guard.formatting import bound_format, bound_format_map
 from cellblock.guard.gates import Gates
 from cellblock.guard.imports import Importer, class_data, grants
-from cellblock.guard.managers import AsyncManager, Manager
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
@@ -153,10 +154,7 @@ class Keeper:
     async def how_it_ended(self, token: int) -> Died:
         """The end of a worker that is dead, as far as it is known soon. A step: the channel has one reader."""
         with contextlib.suppress(EOFError, TimeoutError):
-            self.read()
-            while token not in self._ended:
-                await readable(self.channel.fileno(), DEATH_SECONDS)
-                self.read()
+            await self._told(lambda: token in self._ended, DEATH_SECONDS)
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:
             death = replace(death, reason=f"was ended: {self._outgrown}")
@@ -171,10 +169,7 @@ class Keeper:
         """Have what the worker started since a time of CLOCK_BOOTTIME killed; how many processes that were."""
         self.tell("end", since=began)
         try:
-            self.read()
-            while not self._counts:
-                await readable(self.channel.fileno())
-                self.read()
+            await self._told(lambda: bool(self._counts))
         except EOFError:  # it is gone, and all that it would have ended
             return 0
         return self._counts.pop()
@@ -184,14 +179,18 @@ class Keeper:
         self._swept, self._unswept = False, ""
         try:
             control.send(self.channel, {"do": "sweep"})
-            self.read()
-            while not self._swept:
-                if self._unswept:
-                    raise could_not("sweep", self._unswept)
-                await readable(self.channel.fileno())
-                self.read()
+            await self._told(lambda: self._swept or bool(self._unswept))
         except (OSError, EOFError) as error:
             raise self._lost() from error
+        if not self._swept:
+            raise could_not("sweep", self._unswept)
+
+    async def _told(self, known: Callable[[], bool], seconds: float = SECONDS) -> None:
+        """Wait until it has told what makes something known; EOFError once it is gone."""
+        self.read()
+        while not known():
+            await readable(self.channel.fileno(), seconds)
+            self.read()
 
     def _lost(self) -> SessionClosed:
         """What is left to say when the keeper has ended."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
-from cellblock.executors.container.relayed.link import RelayedLink
 from cellblock.executors.container.relayed.starting import Starter, contained
+from cellblock.executors.process.link import Link, Taken
 from cellblock.executors.process.linked import Row, require_possible
 from cellblock.executors.protocol import Kernel, KernelSpec
 from cellblock.executors.reduced.kernel import ReducedKernel
@@ -23,6 +24,9 @@ _LACKING: tuple[Wall, ...] = (
     Unavailable(mechanism="door", reason=f"no descriptor leads into {_RELAYED}", remedy=_DIRECT),
     Unavailable(mechanism="mounts", reason=f"{_RELAYED} gives none", remedy=f"write copies, or {_DIRECT}"),
 )
+
+_NOBODY = -1
+"""The number of no process: who would read or write the worker's memory by it is refused by the kernel."""
 
 
 class RelayedLauncher:
@@ -52,6 +56,27 @@ async def _opening(starter: Starter, spec: KernelSpec) -> RelayedKernel:
     require_possible(spec)  # before anything is made
     keeper = await to_thread.run_sync(RelayedKeeper.start, starter, spec)
     return await RelayedKernel(keeper, spec, keeper.bounds).open()
+
+
+class RelayedLink(Link):
+    """What comes on its socket is the worker's: the relay has dropped the rest. Its end is told by a descriptor."""
+
+    def __init__(self, taken: Taken | None = None) -> None:
+        super().__init__(taken)
+        self.pidfd, self.death = os.pipe()
+        self._epoll.register(self.pidfd, select.EPOLLIN)
+
+    def close_ends(self) -> None:
+        super().close_ends()
+        os.close(self.death)
+
+    def _recognise(self, pid: int) -> bool:
+        self.pid = pid
+        return True
+
+    def _receive(self) -> tuple[bytes | None, int]:
+        packet, sender = super()._receive()
+        return packet, _NOBODY if sender else 0
 
 
 class RelayedKernel(ReducedKernel):
