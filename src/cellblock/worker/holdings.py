@@ -102,6 +102,22 @@ def number_inside(process: int, which: bytes) -> int:
     return int(numbers[-1]) if numbers else 0
 
 
+def stat(process: int) -> list[bytes]:
+    """The words of its `stat` behind its name, which may hold anything; none where it is gone."""
+    return _stat(procfs.path(process))
+
+
+def parent(process: int) -> int:
+    """The number of its parent; -1 if it is gone."""
+    words = stat(process)
+    return int(words[1]) if words else -1
+
+
+def process_of(thread: int) -> int:
+    """The process that a thread belongs to; 0 if it is gone."""
+    return int(_value(_read(procfs.path(f"{thread}/status")), b"Tgid:") or b"0")
+
+
 def processes() -> Iterator[int]:
     """Every process of this pid namespace but its first, and those of branches; none where the host masks `/proc`."""
     try:
@@ -115,7 +131,7 @@ def processes() -> Iterator[int]:
 
 def life(process: int) -> Life | None:
     """Its parent, when it began, and whether it has ended; None if it is gone."""
-    words = _stat(procfs.path(process))
+    words = stat(process)
     if not words:
         return None
     ended = words[0] in (b"Z", b"X") and len(list(_entries(process))) <= 2
@@ -309,7 +325,6 @@ def _entries(process: int) -> Iterator[str]:
 
 
 def _stat(folder: str) -> list[bytes]:
-    """The words of a `stat` behind the name, which may hold anything; none where it is gone."""
     return _read(f"{folder}/stat").rpartition(b")")[2].split()
 
 
