@@ -22,6 +22,11 @@ from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
+Row: TypeAlias = tuple[str, str, str, str]
+"""What is gone: its name, its type, the reason, the remedy."""
+Fetch: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
+"""Gives the bytes of addresses."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSpec:
@@ -136,7 +141,7 @@ class Recovery:
     exact: bool
     fresh: bool = False
     failed: int = 0
-    lost: tuple[tuple[str, str, str, str], ...] = ()
+    lost: tuple[Row, ...] = ()
     dead: bool = False
     rewound: bool = False
 
@@ -368,9 +373,7 @@ class Kernel(Protocol):
         """Whether there is a state with a memory to branch from; else a step has to come first."""
         return True  # which `branch` then refuses
 
-    async def branch(
-        self, spec: KernelSpec, state: int | None = None
-    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """Another kernel in one of `states`, the newest if none is named, and what it could not bring along.
 
         It goes on apart, and lives on when this one is closed.
@@ -386,13 +389,8 @@ class Kernel(Protocol):
         ...
 
     async def restore(
-        self,
-        snapshot: Snapshot,
-        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
-        *,
-        seconds: float = 60.0,
-        suspects: Suspects | None = None,
-    ) -> tuple[tuple[str, str, str, str], ...]:
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
+    ) -> tuple[Row, ...]:
         """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
 
         `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards. `suspects` gets the groups whose

@@ -10,7 +10,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from cellblock.errors import (
@@ -31,11 +31,13 @@ from cellblock.executors.protocol import (
     Capabilities,
     Capture,
     Died,
+    Fetch,
     FileVersion,
     Handed,
     Kernel,
     KernelSpec,
     Recovery,
+    Row,
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
@@ -224,9 +226,7 @@ class LocalKernel(Kernel):
             self._runner = self._start()
         return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost, dead=self._stuck)
 
-    async def branch(
-        self, spec: KernelSpec, state: int | None = None
-    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         raise CellblockError(
             "a session at trust level local cannot be branched: it lives in this process, and keeps no checkpoints",
             hint='use trust_level="isolated"',
@@ -240,13 +240,8 @@ class LocalKernel(Kernel):
         return await Captured.of(runner)
 
     async def restore(
-        self,
-        snapshot: Snapshot,
-        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
-        *,
-        seconds: float = 60.0,
-        suspects: Suspects | None = None,
-    ) -> tuple[tuple[str, str, str, str], ...]:
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
+    ) -> tuple[Row, ...]:
         """See `Kernel`."""
         self.require_open()
         if snapshot.environment.get("form") != FORM:

@@ -25,7 +25,6 @@ from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,
-    Row,
     boot_time,
     death_of,
     gone,
@@ -35,9 +34,9 @@ from cellblock.executors.process.linked import (
 )
 from cellblock.executors.process.mounts import check
 from cellblock.executors.process.shell import Shell, files_gone
-from cellblock.executors.process.turn import Before, Fetch
+from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
@@ -135,7 +134,9 @@ class ProcessKernel(LinkedKernel):
 
         It waits for `begin`.
         """
-        hello = await self._taken_worker() or await self._new_worker()
+        self._link, self._shell.worker = self._shell.worker, None  # one that was made beforehand may be there
+        hello = None if self._link is None else await self._link.introduced(Hello)
+        hello = hello or await self._new_worker()
         require_walls(hello)
         link = self._living()
         group = self._enclosure.enclose(link.pid)
@@ -153,11 +154,6 @@ class ProcessKernel(LinkedKernel):
                 group,
             ),
         )
-
-    async def _taken_worker(self) -> Hello | None:
-        """The worker that the shell came with, if it did with one that lives."""
-        self._link, self._shell.worker = self._shell.worker, None
-        return None if self._link is None else await self._link.introduced(Hello)
 
     async def _new_worker(self) -> Hello:
         """A worker of the zygote, or of the one that takes its place when it ends meanwhile."""
@@ -327,19 +323,20 @@ class ProcessKernel(LinkedKernel):
         except SessionClosed:  # what ends has its newest state alone
             return False
 
+    def _require_alive(self) -> None:
+        self._require_open()
+        if self._shell.ended:
+            raise files_gone()
+
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing, self._hearing:
             self._require_user()
-            self._require_open()
-            if self._shell.ended:
-                raise files_gone()
+            self._require_alive()
             return await self._recover(steps)
 
     async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Captured:
         async with self._changing:
-            self._require_open()
-            if self._shell.ended:
-                raise files_gone()
+            self._require_alive()
             if not self._spec.limits.max_checkpoints:
                 raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
             if sum(not one.is_given_back for one in self._captures) >= _MOST_CAPTURES:
@@ -425,9 +422,7 @@ class ProcessKernel(LinkedKernel):
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
             self._require_user()
-            self._require_open()
-            if self._shell.ended:
-                raise files_gone()
+            self._require_alive()
             if self._unsettled:
                 await self._settled()
             try:
@@ -678,5 +673,5 @@ def _files(paths: list[str]) -> tuple[Row, ...]:
     return tuple((f"file {path}", "file", "it could not be set back", "write it again") for path in paths)
 
 
-def _rows(awake: Awake) -> tuple[tuple[str, str, str, str], ...]:
+def _rows(awake: Awake) -> tuple[Row, ...]:
     return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in awake.lost)

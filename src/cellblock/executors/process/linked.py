@@ -25,13 +25,15 @@ from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.kinds import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.stillness import processor_seconds, stands_still
-from cellblock.executors.process.turn import Before, Fetch, Overseer, ProcessTurn
+from cellblock.executors.process.turn import Before, Overseer, ProcessTurn
 from cellblock.executors.protocol import (
     Capabilities,
     Died,
+    Fetch,
     Kernel,
     KernelSpec,
     Named,
+    Row,
     Turn,
     TurnEvent,
     WorkerGone,
@@ -44,10 +46,6 @@ from cellblock.walls import Applied
 from cellblock.wire.frames import Buffer, ProtocolError
 from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
 from cellblock.worker import exits
-
-Row = tuple[str, str, str, str]
-"""What is gone: its name, its type, the reason, the remedy."""
-
 
 _MOST_SAID = 500
 _GUARD = Applied(mechanism="guard", detail="names, attributes and imports by allow-list")

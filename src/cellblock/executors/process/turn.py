@@ -9,14 +9,14 @@ import socket
 import struct
 import termios
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio.lowlevel
 
 from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
-from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
+from cellblock.executors.protocol import Curbed, Died, Fetch, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
 from cellblock.hosting import clock, to_thread
 from cellblock.wire.frames import ProtocolError
@@ -59,7 +59,6 @@ _under_way = 0
 """How many turns of this process have begun and not ended."""
 
 
-Fetch = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
 Before = Callable[[], Awaitable[None]]
 """What a request has to wait for before it is sent."""
 

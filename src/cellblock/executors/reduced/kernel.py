@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, MountRefused, RestoreFailed
@@ -22,7 +21,7 @@ from cellblock.executors.process.linked import (
     require_walls,
     said_of,
 )
-from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
+from cellblock.executors.protocol import Capabilities, Capture, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.executors.room import short_of
@@ -177,13 +176,8 @@ class ReducedKernel(LinkedKernel):
         raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 
     async def restore(
-        self,
-        snapshot: Snapshot,
-        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
-        *,
-        seconds: float = 60.0,
-        suspects: Suspects | None = None,
-    ) -> tuple[tuple[str, str, str, str], ...]:
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
+    ) -> tuple[Row, ...]:
         """See `Kernel`."""
         raise RestoreFailed(f"{self.where} restores nothing yet", hint=self.instead)
 

@@ -10,8 +10,8 @@ from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
 from cellblock.executors.container.relayed.starting import Starter, contained
 from cellblock.executors.process.link import Link, Taken
-from cellblock.executors.process.linked import Row, require_possible
-from cellblock.executors.protocol import Kernel, KernelSpec
+from cellblock.executors.process.linked import require_possible
+from cellblock.executors.protocol import Kernel, KernelSpec, Row
 from cellblock.executors.reduced.kernel import ReducedKernel
 from cellblock.hosting import to_thread
 from cellblock.walls import Applied, Unavailable, Wall
