@@ -295,11 +295,7 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
         if ours:
             del one.stack[: ours[0]]
         # ours are between theirs too: where an interrupt was raised, where `display` and a signal's handler were called
-        one.stack[:] = [frame for frame in one.stack if not _is_runner(frame)]
-
-
-def _is_runner(frame: traceback.FrameSummary) -> bool:
-    return frame.filename.startswith(_RUNNER)
+        one.stack[:] = [frame for frame in one.stack if not frame.filename.startswith(_RUNNER)]
 
 
 def cut(text: str, limit: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -49,7 +50,7 @@ class Room:
     memory: int = RLIMIT_DATA
 
 
-def prepare(modules: list[ModuleType], *, guarded: bool) -> None:
+def prepare(modules: list[ModuleType], *, guarded: bool, saved: bool = False) -> None:
     """In the zygote: what every worker needs and can share, with the guard if it is `guarded`; `modules` are ours."""
     global _integrity
     for supervised in (False, True):
@@ -58,6 +59,16 @@ def prepare(modules: list[ModuleType], *, guarded: bool) -> None:
     if guarded:
         late.load(late.GUARD).prepare()
     _integrity = Integrity(late.runner)
+    settle(saved=saved)
+
+
+def settle(*, saved: bool) -> None:
+    """Have the collector leave alone what workers share; with what saving them takes, if they are to be `saved`."""
+    if saved:
+        for name in late.SAVING:
+            late.load(name)
+    gc.collect()
+    gc.freeze()
 
 
 def run(

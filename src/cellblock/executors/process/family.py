@@ -134,7 +134,8 @@ class Family:
         """Make a zygote, and wait until it is ready."""
         channel, end = (self._first, None) if self._first is not None else control.pair()
         self._first = None
-        zygote = Zygote(channel, self.profile.python, self.profile.preload, self._more())
+        more = {"guard": self.profile.guarded, "saved": self._saved}
+        zygote = Zygote(channel, self.profile.python, self.profile.preload, more)
         try:
             if end is not None:
                 with end:
@@ -148,9 +149,6 @@ class Family:
             raise
         with self._lock:
             self._zygote = zygote
-
-    def _more(self) -> dict[str, object]:
-        return {"guard": self.profile.guarded, "saved": self._saved}
 
     def save(self) -> None:
         """Sessions of it are to be saved: zygotes import what that takes, so that not each worker has to."""

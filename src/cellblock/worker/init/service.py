@@ -325,7 +325,7 @@ class Service:
 
     def _branches(self, message: Message, _descriptors: list[int]) -> None:
         """Branches may have so many processes in all."""
-        self._quota.give(_number(message["processes"]), self._watch.own_processes())
+        self._quota.give(_number(message["processes"]), holdings.processes())
 
     def _admit(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy, of this session or a branch, make a scribe while the host holds a channel open."""

@@ -133,10 +133,6 @@ class Watch:
         """Inodes of a tmpfs that a process of the session may be changing through its memory."""
         return holdings.written_through_memory((one for one in self._processes() if one not in self.frozen), device)
 
-    def own_processes(self) -> list[int]:
-        """The session's processes, frozen copies too."""
-        return list(self._processes())
-
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""
         ran = any(holdings.processor_time(process) != ran or not ran for process, ran in self._ran.items())

@@ -7,7 +7,6 @@ keeps what the packages do as they are imported from writing anything but into a
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import signal
 import socket
@@ -60,8 +59,6 @@ def serve(channel: socket.socket) -> None:
     preload(channel, _strings(profile["preload"]), tasks)
     main.prepare(modules, guarded=bool(profile.get("guard")))
     program = filter.build()
-    gc.collect()
-    gc.freeze()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     control.send(channel, {"ready": True})
     keepers: dict[int, Account | None] = {}

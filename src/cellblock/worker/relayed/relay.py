@@ -8,7 +8,6 @@ not have: were it taken over, the host would be told lies about that session.
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import signal
@@ -87,8 +86,6 @@ def _prepare(junction: Junction, profile: dict[str, object]) -> None:
     sys.path[:] = [entry for entry in sys.path if entry]
     preload(cast("socket.socket", _Told(junction)), cast("list[str]", profile["preload"]), tasks)
     main.prepare(modules, guarded=bool(profile.get("guard")))
-    gc.collect()
-    gc.freeze()
 
 
 class _Stamped(Packets):
