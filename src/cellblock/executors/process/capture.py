@@ -109,9 +109,11 @@ class Captured:
 
     async def trial(self) -> tuple[Lost, ...]:
         """See `Capture`."""
-        if self._snapshot is None or self._closed:
+        if (found := self._snapshot) is None or self._closed:
             return ()
-        return await self._in_thread(partial(self._try, self._snapshot))
+        return await self._in_thread(
+            lambda: tuple(_unloadable(found, self._hear_trial({group.key for group in found.groups})))
+        )
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do work on the stream, which is closed only after it."""
@@ -131,9 +133,6 @@ class Captured:
             self.close()
             raise
 
-    def _try(self, snapshot: Snapshot) -> tuple[Lost, ...]:
-        return tuple(_unloadable(snapshot, self._hear_trial({group.key for group in snapshot.groups})))
-
     def _hear_trial(self, keys: set[str]) -> dict[str, str]:
         """Why groups could not be loaded: their code failed, ended the process, or did not come to an end."""
         self._deadline = clock.now() + self._seconds
@@ -151,10 +150,6 @@ class Captured:
             if self._work in self._suspects.left_out:
                 failed[loading] = self._suspects.left_out[self._work][0]
             return failed
-
-    def _is_over(self) -> bool:
-        """Whether init is gone, and all of the session's processes with it."""
-        return ready(self._listed, event=0)
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
@@ -257,7 +252,7 @@ class Captured:
         try:
             yield
         except _Ended:
-            if not self._is_over():
+            if not ready(self._listed, event=0):  # else init is gone, and all of the session's processes with it
                 self._suspects.ended(self._work, f"its code {ends}")
             raise
         except _StoodStill:

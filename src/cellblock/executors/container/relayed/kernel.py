@@ -44,18 +44,14 @@ class RelayedLauncher:
                 mechanism="door",
                 hint=f"give the session a tool that asks the network, or {_DIRECT}",
             )
-        return await _opening(self._starter, spec)
+        require_possible(spec)  # before anything is made
+        keeper = await to_thread.run_sync(RelayedKeeper.start, self._starter, spec)
+        return await RelayedKernel(keeper, spec, keeper.bounds).open()
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         """None are kept: whoever asks for some is told so."""
         if count:
             raise CellblockError(f"{_RELAYED} is not started beforehand", hint=f"open it when needed, or {_DIRECT}")
-
-
-async def _opening(starter: Starter, spec: KernelSpec) -> RelayedKernel:
-    require_possible(spec)  # before anything is made
-    keeper = await to_thread.run_sync(RelayedKeeper.start, starter, spec)
-    return await RelayedKernel(keeper, spec, keeper.bounds).open()
 
 
 class RelayedLink(Link):
