@@ -216,11 +216,11 @@ def _bundle(value: object) -> dict[str, object]:
     return {_name(mime): part for mime, part in value.items()}
 
 
-def row(value: object, length: int) -> list[object]:
+def row(value: object, length: int, what: str = "a row") -> list[object]:
     """A list of just so many, or ProtocolError."""
-    found = listed(value, length)
+    found = listed(value, length, what)
     if len(found) != length:
-        raise ProtocolError("expected a row")
+        raise ProtocolError(f"expected {what}")
     return found
 
 

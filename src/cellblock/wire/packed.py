@@ -62,7 +62,7 @@ def unpack_event(packet: bytes) -> Event | None:
     dropped: tuple[str, ...] = ()
     unsaved: dict[str, str] = {}
     if len(packet) > _FINISHED.size:
-        told = row(from_json(packet[_FINISHED.size :]), 3)
+        told = row(from_json(packet[_FINISHED.size :]), 3, "names that came and went")
         gained, dropped, unsaved = named(told[0]), names(told[1]), named(told[2])
     return Finished(
         number=count(number),
