@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.executors.local.launcher import LocalLauncher
+from cellblock.executors.local.kernel import LocalLauncher
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Kernel, KernelSpec, Launcher

@@ -17,11 +17,9 @@ import pytest
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
-from cellblock.executors.container.relayed.kernel import RelayedLauncher
-from cellblock.executors.container.relayed.link import RelayedLink
+from cellblock.executors.container.relayed.kernel import RelayedLauncher, RelayedLink
 from cellblock.executors.container.relayed.notices import notice_of
 from cellblock.executors.process.enclosure import Enclosure
-from cellblock.executors.process.waits import awaited
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.limits import ExecutionLimits
 from cellblock.worker import __main__ as main
@@ -316,7 +314,7 @@ def test_line_that_breaks_ends_the_session_with_the_reason() -> None:
     keeper = RelayedKeeper.start(starting(program), KernelSpec())
     link = attached(keeper)
     assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
-    death = anyio.run(awaited, keeper.how_it_ended(1))
+    death = anyio.run(keeper.how_it_ended, 1)
     assert death.reason == "ended: its container broke the protocol: a frame of kind 1 for worker 9"
     link.close()
     with pytest.raises(SessionClosed, match="broke the protocol"):
@@ -351,7 +349,7 @@ def test_worker_whose_end_is_not_told_is_ended_with_its_container(monkeypatch: p
     assert not select.select([link.pidfd], [], [], 0.3)[0]  # nobody waits for anything
     keeper.tell("kill")
     assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
-    assert "did not answer" in anyio.run(awaited, keeper.how_it_ended(1)).reason
+    assert "did not answer" in anyio.run(keeper.how_it_ended, 1).reason
     link.close()
     keeper.close()
 
@@ -364,7 +362,7 @@ def test_killing_what_has_ended_already_waits_for_no_answer(monkeypatch: pytest.
     link = attached(keeper)
     assert select.select([link.pidfd], [], [], 30)[0], "its end was not told"
     keeper.tell("kill")
-    assert anyio.run(awaited, keeper.how_it_ended(1)) == Died(signal=9)
+    assert anyio.run(keeper.how_it_ended, 1) == Died(signal=9)
     assert select.select([keeper.channel], [], [], 30)[0]
     assert keeper.channel.recv(1000) == b'{"swept": true}'  # and not that it is closed
     link.close()

@@ -1,88 +1,50 @@
-"""Steps that wait: what they are given, how they end."""
+"""Waits for what processes of a session say: how they end."""
 
 from __future__ import annotations
 
-import os
+import socket
 from collections.abc import Iterator
 
-import anyio
 import pytest
 
+from cellblock import IsolationUnavailable
 from cellblock.executors.process import waits
-from cellblock.executors.process.waits import Waits, awaited, soon
+from cellblock.executors.process.waits import answered, readable
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def pipe() -> Iterator[tuple[int, int]]:
-    ends = os.pipe()
-    yield ends
-    for end in ends:
-        os.close(end)
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
 
 
-async def test_step_may_end_after_a_call() -> None:
-    def step() -> Waits[int]:
-        return (yield lambda: 6) * 7
-
-    assert await awaited(step()) == 42
-
-
-async def test_step_is_raised_what_a_call_raises() -> None:
-    def step() -> Waits[str]:
-        try:
-            yield lambda: 1 // 0
-        except ZeroDivisionError:
-            return "handled"
-        return "not raised"
-
-    assert await awaited(step()) == "handled"
+async def test_wait_ends_when_something_can_be_read(ends: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = ends
+    theirs.send(b"x")
+    await readable(ours.fileno())
+    assert ours.recv(1) == b"x"
 
 
-async def test_step_goes_on_when_its_descriptor_can_be_read(pipe: tuple[int, int]) -> None:
-    def step() -> Waits[bytes]:
-        yield lambda: os.write(pipe[1], b"x")
-        yield pipe[0]
-        return os.read(pipe[0], 1)
-
-    assert await awaited(step()) == b"x"
+async def test_wait_ends_when_the_other_end_is_gone(ends: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = ends
+    theirs.close()
+    await answered(ours, "first process", mechanism="shell")
+    assert ours.recv(1) == b""
 
 
-async def test_step_that_waits_in_vain_is_raised_a_timeout(
-    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+async def test_wait_in_vain_is_a_timeout(ends: tuple[socket.socket, socket.socket]) -> None:
+    with pytest.raises(TimeoutError):
+        await readable(ends[0].fileno(), 0.01)
+
+
+async def test_process_that_does_not_answer_is_named(
+    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(readable, "__defaults__", (0.01,))
     monkeypatch.setattr(waits, "SECONDS", 0.01)
-
-    def step() -> Waits[str]:
-        try:
-            yield pipe[0]
-        except TimeoutError:
-            return "too long"
-        return "readable"
-
-    assert await awaited(step()) == "too long"
-
-
-async def test_cancelled_step_is_closed(pipe: tuple[int, int]) -> None:
-    told = []
-
-    def step() -> Waits[None]:
-        try:
-            yield pipe[0]
-        finally:
-            told.append("closed")
-
-    with anyio.move_on_after(0.01):
-        await awaited(step())
-    assert told == ["closed"]
-
-
-async def test_what_is_for_soon_is_done_once_the_caller_waits() -> None:
-    done: list[int] = []
-    soon(lambda: done.append(1))
-    assert done == []
-    with anyio.fail_after(10):
-        while not done:
-            await anyio.sleep(0.001)
-    assert done == [1]
+    with pytest.raises(IsolationUnavailable, match=r"a session's keeper did not answer within 0 s") as refused:
+        await answered(ends[0], "keeper", mechanism="keeper")
+    assert refused.value.mechanism == "keeper"

@@ -14,7 +14,6 @@ from family_tree import Process, below, inits_of, launchers, nursery_of, soon, w
 
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 from cellblock.executors.process.kernel import ProcessKernel
-from cellblock.executors.process.waits import Waits
 
 
 @pytest.mark.parametrize(
@@ -121,8 +120,8 @@ def test_process_that_takes_the_place_of_a_dead_one_and_dies_at_once_is_told_too
     time.sleep(0.3)
     begin = ProcessKernel.begin
 
-    def begin_and_die(kernel: ProcessKernel) -> Waits[None]:
-        yield from begin(kernel)
+    async def begin_and_die(kernel: ProcessKernel) -> None:
+        await begin(kernel)
         pidfd = kernel._living().pidfd
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         select.select([pidfd], [], [])

@@ -25,7 +25,7 @@ def launcher_for(trust_level: str, walls: str = "full") -> Launcher:
 
 def _launcher_for(trust_level: str, walls: str) -> Launcher:
     if trust_level == "local":
-        from cellblock.executors.local.launcher import LocalLauncher
+        from cellblock.executors.local.kernel import LocalLauncher
 
         return LocalLauncher()
     if trust_level == "sandboxed":

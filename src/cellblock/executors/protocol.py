@@ -22,6 +22,11 @@ from cellblock.walls import Wall
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
+Row: TypeAlias = tuple[str, str, str, str]
+"""What is gone: its name, its type, the reason, the remedy."""
+Fetch: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
+"""Gives the bytes of addresses."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSpec:
@@ -136,7 +141,7 @@ class Recovery:
     exact: bool
     fresh: bool = False
     failed: int = 0
-    lost: tuple[tuple[str, str, str, str], ...] = ()
+    lost: tuple[Row, ...] = ()
     dead: bool = False
     rewound: bool = False
 
@@ -234,10 +239,10 @@ def too_large(most: int) -> CaptureFailed:
 
 
 class Kernel(Protocol):
-    """A live worker behind its walls."""
+    """A live worker behind its walls. One that inherits from this need not say what it has not: steps, a door, memory
+    that the host reads."""
 
-    @property
-    def capabilities(self) -> Capabilities: ...
+    capabilities: Capabilities
 
     @property
     def names(self) -> dict[str, str]:
@@ -283,29 +288,29 @@ class Kernel(Protocol):
     async def fetch(self, event: Named) -> Named:
         """A reply or a call with the buffers that it names by their places in the worker's memory, which stay there
         until the next request, or until the call is answered. An `Opaque` instead where they are not to be had."""
-        ...
+        return event
 
     async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
         """Copy buffers into memory that the worker has for the next request; whether that could be done."""
-        ...
+        return False
 
     @property
     def traffic(self) -> Traffic:
         """What has passed its door, if it has one."""
-        ...
+        return Traffic()
 
     def cut_off(self) -> None:
         """Close its door for good: what is open is cut, and nothing is connected to any more."""
-        ...
+        return
 
     @property
     def beside(self) -> bool:
         """Whether large buffers go from memory to memory."""
-        ...
+        return False
 
     async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
         """Copy buffers to these places in the worker's memory; OSError where it has no such."""
-        ...
+        raise OSError("no memory of the session is the host's to write to")
 
     def time_out(self, seconds: float) -> None:
         """As `interrupt`, for a cell that began so long ago and has met its limit; what it started may be held back."""
@@ -319,23 +324,23 @@ class Kernel(Protocol):
     def steps(self) -> int:
         """How many steps can be undone: requests to run, bind and clear that were carried out, and noted changes of
         files."""
-        ...
+        return 0
 
     @property
     def states(self) -> tuple[int, ...]:
         """The states before and after those steps, oldest first: the last is the present one. No number comes twice."""
-        ...
+        return (0,)
 
     async def reserve(self, steps: int) -> str | None:
         """None if so many steps can be undone, which stays so until the next request. Else the limit in the way.
 
         That is a name of `ExecutionLimits`.
         """
-        ...
+        return None if steps <= self.steps else "max_checkpoints"
 
     async def settle_files(self) -> None:
         """Until what the files were is remembered: meanwhile one whose mode keeps its owner out has another."""
-        ...
+        return
 
     async def change_files(self, change: Callable[[], object]) -> None:
         """Have the host change the session's files: `change` is called in a thread.
@@ -346,7 +351,7 @@ class Kernel(Protocol):
 
     def note_files(self) -> None:
         """Make what the host has changed since the last step, if anything, a step of its own. Between two requests."""
-        ...
+        return
 
     async def stirred(self) -> bool:
         """True if what the steps so far have left, threads and processes, may have changed the session since the
@@ -354,7 +359,7 @@ class Kernel(Protocol):
 
         Of a session whose states are saved, between two requests.
         """
-        ...
+        return False
 
     async def recover(self, steps: int = 0) -> Recovery:
         """End the worker and go back to the state before its last `steps` steps and any request under way.
@@ -366,11 +371,9 @@ class Kernel(Protocol):
     @property
     def branchable(self) -> bool:
         """Whether there is a state with a memory to branch from; else a step has to come first."""
-        ...
+        return True  # which `branch` then refuses
 
-    async def branch(
-        self, spec: KernelSpec, state: int | None = None
-    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """Another kernel in one of `states`, the newest if none is named, and what it could not bring along.
 
         It goes on apart, and lives on when this one is closed.
@@ -386,13 +389,8 @@ class Kernel(Protocol):
         ...
 
     async def restore(
-        self,
-        snapshot: Snapshot,
-        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
-        *,
-        seconds: float = 60.0,
-        suspects: Suspects | None = None,
-    ) -> tuple[tuple[str, str, str, str], ...]:
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
+    ) -> tuple[Row, ...]:
         """Put what was saved into a kernel that has run nothing yet; the names that could not be, with the reasons.
 
         `fetch` gives the bytes of addresses. That is no step: `steps` is 0 afterwards. `suspects` gets the groups whose

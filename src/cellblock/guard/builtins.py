@@ -230,13 +230,7 @@ def _format(value: Any, spec: str = "", /) -> str:
 
 
 def _iter(value: Any, *sentinel: Any) -> Any:
-    return _until(value, *sentinel) if len(sentinel) == 1 else iter(value, *sentinel)
-
-
-def _until(function: Callable[[], Any], sentinel: Any) -> Any:
-    if not callable(function):
-        raise TypeError("iter(v, w): v must be callable")
-    return _calls(function, sentinel)
+    return _calls(value, *sentinel) if len(sentinel) == 1 and callable(value) else iter(value, *sentinel)
 
 
 def _calls(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:

@@ -42,21 +42,6 @@ def check(
     """
     source = source.removeprefix("\ufeff")
     flags = (flags & _FUTURE_FLAGS) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    tree, rewriter = _rewritten(source, filename, modules, bound, without, flags, scopes=scopes)
-    rewriter.module.plain |= plain
-    return _compiled(tree, rewriter, source, filename, flags)
-
-
-def _rewritten(
-    source: str,
-    filename: str,
-    modules: Callable[[str], bool],
-    bound: frozenset[str] | set[str],
-    without: frozenset[str],
-    flags: int,
-    *,
-    scopes: bool = False,
-) -> tuple[ast.Module, Rewriter]:
     if len(source) > MAX_SOURCE:
         raise rejection([_whole("size", f"source of {len(source):,} characters")], source)
     try:
@@ -80,7 +65,8 @@ def _rewritten(
     if rewriter.refusals:
         # what CPython itself would not compile is a syntax error first
         raise rejection(rewriter.refusals, source)
-    return tree, rewriter
+    rewriter.module.plain |= plain
+    return _compiled(tree, rewriter, source, filename, flags)
 
 
 def _compiled(tree: ast.Module, rewriter: Rewriter, source: str, filename: str, flags: int) -> Program:

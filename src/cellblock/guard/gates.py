@@ -372,16 +372,11 @@ class Gates:
 
     def _unbound_replaced(self, audit: TypeAudit, name: str) -> Any:
         def unbound(instance: Any, *given: Any, **named: Any) -> Any:
-            method: Any = audit.replaced[name](self._world, self._instance(audit.type, name, instance))
+            require_instance(audit.type, name, instance)
+            method: Any = audit.replaced[name](self._world, instance)
             return method(*given, **named)
 
         return unbound
-
-    def _instance(self, kind: type, name: str, value: Any) -> Any:
-        if not issubclass(type(value), kind):
-            got = name_of(type(value))
-            raise TypeError(f"descriptor {name!r} for {name_of(kind)!r} objects doesn't apply to a {got!r} object")
-        return value
 
     def _read_class_dunder(self, value: type, kind: type, name: str) -> Any:
         if name in DESCRIBING:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from types import ModuleType
+from collections import ChainMap, OrderedDict, UserDict, defaultdict
+from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
+from copy import deepcopy
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import LIBRARIES, audit_of, audited
-from cellblock.guard.handed import copy_of_data, is_data
 from cellblock.guard.signals import whole
 from cellblock.guard.standins import Module
 from cellblock.guard.tables import ModuleAudit, TypeAudit
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _FUTURE = ("annotations", "division", "generator_stop", "print_function", "unicode_literals", "absolute_import")
+_CONTAINERS = (MutableMapping, MutableSequence, MutableSet)
+_PLAIN = (dict, OrderedDict, defaultdict, ChainMap, UserDict)
+_PACKAGES = frozenset(("numpy", "pandas"))
+"""Whose arrays and tables are changed by assigning to their items."""
 
 
 def grants(policy: Policy, name: str) -> bool:
@@ -129,14 +135,41 @@ class Importer:
     def _handed(self, value: Any) -> Any:
         if inspect.ismodule(value):
             raise TypeError(f"{value.__name__} is a module and cannot be a member")
-        return copy_of_data(self._world.in_place_of(value))
+        return _copy_of_data(self._world.in_place_of(value))
 
 
 def class_data(kind: type, granted: Any) -> dict[str, Any]:
     """What stands in for the data that a class holds, lists and dicts say, of what is granted: copies."""
 
     def copied(name: str) -> Any:
-        return lambda world, value: copy_of_data(getattr(value, name))
+        return lambda world, value: _copy_of_data(getattr(value, name))
 
-    held = {name for one in lineage(kind)[:-1] for name, value in namespace(one).items() if is_data(value)}
+    held = {name for one in lineage(kind)[:-1] for name, value in namespace(one).items() if _is_data(value)}
     return {name: copied(name) for name in held if name in granted}
+
+
+def _is_data(value: object) -> bool:
+    """Whether code could change a value, or what it holds, without an attribute of it."""
+    kind = type(value)
+    if isinstance(value, tuple):
+        return any(map(_is_data, tuple.__iter__(value)))
+    return (
+        isinstance(value, _CONTAINERS)
+        or kind is MappingProxyType
+        or (kind.__module__.partition(".")[0] in _PACKAGES and hasattr(kind, "__setitem__"))
+    )
+
+
+def _copy_of_data(value: Any) -> Any:
+    """A copy of a value that code could change; anything else as it is.
+
+    A read-only view of a dict is one of a copy: comparing it hands the dict to the other side's `__eq__`. Of a mapping
+    that stands for something else, such as the environment, it is a dict.
+    """
+    if not _is_data(value):
+        return value
+    if type(value) is MappingProxyType:
+        return MappingProxyType(deepcopy(dict(value)))
+    if isinstance(value, Mapping) and not isinstance(value, _PLAIN):
+        return deepcopy(dict(value))
+    return deepcopy(value)

@@ -119,18 +119,16 @@ def _union(base: Any, owner: Any, others: tuple[Any, ...]) -> Any:
     return found if base is set else frozenset(found)
 
 
-def _intersection(base: Any, owner: Any, others: tuple[Any, ...]) -> Any:
-    found = owner
-    for one in others:
-        found = base.intersection(found, one)
-    return found
+def _narrowed(name: str) -> Callable[[Any, Any, tuple[Any, ...]], Any]:
+    def narrowed(base: Any, owner: Any, others: tuple[Any, ...]) -> Any:
+        for one in others:
+            owner = getattr(base, name)(owner, one)
+        return owner
+
+    return narrowed
 
 
-def _difference(base: Any, owner: Any, others: tuple[Any, ...]) -> Any:
-    found = owner
-    for one in others:
-        found = base.difference(found, one)
-    return found
+_intersection = _narrowed("intersection")
 
 
 def _each(name: str) -> Callable[[Any, Any, tuple[Any, ...]], None]:
@@ -150,7 +148,7 @@ def _intersection_update(base: Any, owner: Any, others: tuple[Any, ...]) -> None
 _STEPS: dict[str, Callable[[Any, Any, tuple[Any, ...]], Any]] = {
     "union": _union,
     "intersection": _intersection,
-    "difference": _difference,
+    "difference": _narrowed("difference"),
     "update": _each("update"),
     "difference_update": _each("difference_update"),
     "intersection_update": _intersection_update,

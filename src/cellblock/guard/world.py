@@ -20,11 +20,10 @@ from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.check import check
 from cellblock.guard.classes import Classes
-from cellblock.guard.delegating import Delegating
+from cellblock.guard.delegating import AsyncManager, Delegating, Manager
 from cellblock.guard.formatting import bound_format, bound_format_map
 from cellblock.guard.gates import Gates
 from cellblock.guard.imports import Importer, class_data, grants
-from cellblock.guard.managers import AsyncManager, Manager
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
@@ -117,15 +116,24 @@ class World:
 
     # ------------------------------------------------------------------------------- running
 
-    def check(self, source: str, filename: str, *, plain: bool = False, scopes: bool = False) -> Program:
-        """The program of a source, under this world's policy and with the names that are bound in it."""
+    def check(
+        self,
+        source: str,
+        filename: str,
+        *,
+        plain: bool = False,
+        scopes: bool = False,
+        flags: int | None = None,
+        bound: Iterable[str] = (),
+    ) -> Program:
+        """The program of a source, under this world's policy and with the names that are bound in it, and `bound`."""
         return check(
             source,
             filename=filename,
             modules=partial(grants, self.policy),
-            bound=self._bound(),
+            bound=self._bound().union(bound),
             without=self.policy.without,
-            flags=self.flags,
+            flags=self.flags if flags is None else flags,
             plain=plain,
             scopes=scopes and spelling.SCOPED in self.builtins,
         )
@@ -140,15 +148,7 @@ class World:
 
     def recall(self, filename: str, text: str, flags: int, bound: Iterable[str]) -> Source:
         """A source of an earlier world's, checked by this one's policy and not run. `bound` are names of that world."""
-        program = check(
-            text,
-            filename=filename,
-            modules=partial(grants, self.policy),
-            bound=self._bound().union(bound),
-            without=self.policy.without,
-            flags=flags,
-            scopes=spelling.SCOPED in self.builtins,
-        )
+        program = self.check(text, filename, scopes=True, flags=flags, bound=bound)
         self.link(program)
         source = Source(filename, text, flags, program)
         self._remember(source)

@@ -8,35 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import get_args
 
 from cellblock.values import room
 from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
 from cellblock.wire.messages import (
     Awake,
     Bind,
-    Clear,
     Display,
-    Equip,
     Event,
     Failure,
-    Fetch,
     Finished,
     Hello,
     Loading,
     Place,
     Request,
-    Reserve,
     Reserved,
     Restore,
-    Restrict,
-    Run,
-    Shell,
-    Sow,
     Supplied,
-    Survey,
     ToolCalled,
     ToolReply,
-    ToolRoom,
     Wanted,
 )
 
@@ -44,22 +35,7 @@ MAX_HEAD_BYTES = 8 * 2**20
 MAX_HEAD_ROOM = 64 * 2**20
 """What an event may hold beside its buffers: as it comes, and as it is once it has been read."""
 
-_REQUESTS: dict[str, type] = {
-    "run": Run,
-    "shell": Shell,
-    "bind": Bind,
-    "reserve": Reserve,
-    "fetch": Fetch,
-    "survey": Survey,
-    "clear": Clear,
-    "sow": Sow,
-    "equip": Equip,
-    "restrict": Restrict,
-    "reply": ToolReply,
-    "room": ToolRoom,
-    "restore": Restore,
-    "supplied": Supplied,
-}
+_REQUESTS: dict[str, type] = {one.__name__: one for one in get_args(Request)}
 _EVENTS: dict[str, type] = {
     "hello": Hello,
     "awake": Awake,
@@ -207,11 +183,16 @@ def _flag(value: object) -> bool:
     return value
 
 
+def listed(value: object, most: int = _MAX_NAMES, what: str = "a list") -> list[object]:
+    """A list of no more than so many, or ProtocolError."""
+    if type(value) is not list or len(value) > most:
+        raise ProtocolError(f"expected {what}")
+    return value
+
+
 def names(value: object) -> tuple[str, ...]:
     """A list of names, or ProtocolError."""
-    if type(value) is not list or len(value) > _MAX_NAMES:
-        raise ProtocolError("expected a list of names")
-    return tuple(map(_name, value))
+    return tuple(map(_name, listed(value, what="a list of names")))
 
 
 def named(value: object) -> dict[str, str]:
@@ -222,15 +203,11 @@ def named(value: object) -> dict[str, str]:
 
 
 def _rows(value: object) -> tuple[tuple[str, ...], ...]:
-    if type(value) is not list or len(value) > 64:
-        raise ProtocolError("expected rows of words")
-    return tuple(map(names, value))
+    return tuple(map(names, listed(value, 64)))
 
 
 def _mimes(value: object) -> tuple[str, ...]:
-    if type(value) is not list or len(value) > 64:
-        raise ProtocolError("expected the names of buffers")
-    return tuple(map(_name, value))
+    return tuple(map(_name, listed(value, 64, "the names of buffers")))
 
 
 def _bundle(value: object) -> dict[str, object]:
@@ -239,16 +216,21 @@ def _bundle(value: object) -> dict[str, object]:
     return {_name(mime): part for mime, part in value.items()}
 
 
+def row(value: object, length: int, what: str = "a row") -> list[object]:
+    """A list of just so many, or ProtocolError."""
+    found = listed(value, length, what)
+    if len(found) != length:
+        raise ProtocolError(f"expected {what}")
+    return found
+
+
 def _places(value: object) -> tuple[Place, ...]:
-    if type(value) is not list or len(value) > MAX_BUFFERS:
-        raise ProtocolError("expected places")
-    return tuple(map(_place, value))
+    return tuple(map(_place, listed(value, MAX_BUFFERS)))
 
 
 def _place(value: object) -> Place:
-    if type(value) is not list or len(value) != 3:
-        raise ProtocolError("expected a place")
-    return count(value[0]), count(value[1]), count(value[2])
+    number, address, length = map(count, row(value, 3))
+    return number, address, length
 
 
 def _failure(value: object) -> Failure | None:

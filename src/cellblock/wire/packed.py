@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-from cellblock.wire.codec import amount, as_json, count, from_json, named, names
+from cellblock.wire.codec import amount, as_json, count, from_json, named, names, row
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
 from cellblock.wire.messages import Event, Finished, Request, Run
 
@@ -62,9 +62,7 @@ def unpack_event(packet: bytes) -> Event | None:
     dropped: tuple[str, ...] = ()
     unsaved: dict[str, str] = {}
     if len(packet) > _FINISHED.size:
-        told = from_json(packet[_FINISHED.size :])
-        if type(told) is not list or len(told) != 3:
-            raise ProtocolError("expected names that came and went")
+        told = row(from_json(packet[_FINISHED.size :]), 3, "names that came and went")
         gained, dropped, unsaved = named(told[0]), names(told[1]), named(told[2])
     return Finished(
         number=count(number),

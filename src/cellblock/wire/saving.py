@@ -22,7 +22,7 @@ from typing import Any
 from cellblock.cell import Lost
 from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, Rows, SavedName, Snapshot
 from cellblock.values import room
-from cellblock.wire.codec import as_json, count, from_json
+from cellblock.wire.codec import as_json, count, from_json, listed, row
 from cellblock.wire.frames import ProtocolError
 
 HEADER = struct.Struct("<cI")
@@ -159,7 +159,7 @@ def pack_words(words: Fields) -> bytes:
 def read_hello(data: bytes) -> tuple[str, ...]:
     """The walls that a scribe says it has put up."""
     head = _object(data, {"walls"})
-    return tuple(_words(one, 200) for one in _list(head["walls"], 16))
+    return tuple(_words(one, 200) for one in listed(head["walls"], 16))
 
 
 def read_failure(data: bytes) -> str:
@@ -176,7 +176,7 @@ def read_work(data: bytes) -> tuple[str, str]:
 def read_tried(data: bytes) -> tuple[str, dict[str, str]]:
     """The key of the group that a scribe loads next, "" for none, and of those that could not be loaded, why."""
     head = _object(data, {"loading", "failed"})
-    rows = (_row(one, 2) for one in _list(head["failed"], 1))
+    rows = (row(one, 2) for one in listed(head["failed"], 1))
     return _words(head["loading"]), {_words(key): _words(reason, 1000) for key, reason in rows}
 
 
@@ -289,12 +289,12 @@ def _items(data: bytes, most: int) -> Iterator[tuple[str, object]]:
         most -= room.taken(line)
         if most < 0:
             raise TooLarge("a record that takes too much memory")
-        field, item = _row(from_json(line), 2)
+        field, item = row(from_json(line), 2)
         if type(field) is not str:
             raise ProtocolError("expected a field")
         if field.startswith(_CONTINUED):
             group = last[1] if last is not None and last[0] == "groups" else None
-            _list(group.get(field.removeprefix(_CONTINUED)) if type(group) is dict else None).extend(_list(item))
+            listed(group.get(field.removeprefix(_CONTINUED)) if type(group) is dict else None).extend(listed(item))
             continue
         if last is not None:
             yield last
@@ -308,12 +308,6 @@ def _object(data: bytes, keys: Collection[str]) -> dict[str, object]:
     if type(head) is not dict or head.keys() != set(keys):
         raise ProtocolError("expected an object with its fields")
     return head
-
-
-def _list(value: object, most: int = 1_000_000) -> list[object]:
-    if type(value) is not list or len(value) > most:
-        raise ProtocolError("expected a list")
-    return value
 
 
 def _words(value: object, most: int = 4096) -> str:
@@ -337,11 +331,11 @@ _MAX_NOTE = 2_000_000
 
 
 def _chunks(value: object, has: Callable[[str], bool]) -> Chunks:
-    return tuple(_address(one, has) for one in _list(value, 1_000_000))
+    return tuple(_address(one, has) for one in listed(value, 1_000_000))
 
 
 def _buffer(value: object, has: Callable[[str], bool]) -> Buffer:
-    length, chunks = _row(value, 2)
+    length, chunks = row(value, 2)
     buffer = Buffer(length=count(length), chunks=_chunks(chunks, has))
     if len(buffer.chunks) != -(-buffer.length // CHUNK_BYTES):
         raise ProtocolError("a buffer of another length than its chunks")
@@ -355,8 +349,8 @@ def _group(value: object, has: Callable[[str], bool]) -> Group:
     return Group(
         key=_words(value["key"]),
         stream=_chunks(value["stream"], has),
-        buffers=tuple(_buffer(one, has) for one in _list(value["buffers"], 1_000_000)),
-        needs=tuple(map(_words, _list(value["needs"], 1_000_000))),
+        buffers=tuple(_buffer(one, has) for one in listed(value["buffers"], 1_000_000)),
+        needs=tuple(map(_words, listed(value["needs"], 1_000_000))),
         note=_words(_text_of(note), _MAX_NOTE) if note else "",
     )
 
@@ -372,26 +366,19 @@ def _text_of(note: Fields) -> str:
 
 
 def _saved(value: object, keys: Collection[str]) -> SavedName:
-    name, group, kind, size, preview = _row(value, 5)
+    name, group, kind, size, preview = row(value, 5)
     if type(group) is not str or group not in keys:
         raise ProtocolError("a name of no group")
     return SavedName(name=_words(name), group=group, type=_words(kind), size=count(size), preview=_words(preview))
 
 
 def _lost(value: object) -> Lost:
-    name, kind, reason, remedy = (_words(one) for one in _row(value, 4))
+    name, kind, reason, remedy = (_words(one) for one in row(value, 4))
     return Lost(name=name, type=kind, reason=reason, remedy=remedy)
 
 
 def _ambient(value: object, keys: Collection[str]) -> tuple[str, str]:
-    what, group = (_words(one) for one in _row(value, 2))
+    what, group = (_words(one) for one in row(value, 2))
     if group not in keys:
         raise ProtocolError("surroundings of no group")
     return what, group
-
-
-def _row(value: object, length: int) -> list[object]:
-    row = _list(value, length)
-    if len(row) != length:
-        raise ProtocolError("expected a row")
-    return row

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import socket
 import struct
-from os import close
+from dataclasses import replace
+from os import close, getpid
 from select import POLLIN, poll
 from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
+from threading import RLock
 
 from cellblock.hosting import sockets
-from cellblock.wire.codec import decode_request
-from cellblock.wire.frames import PACKET_BYTES, Assembler, packets
-from cellblock.wire.messages import Event, Request
+from cellblock.wire.codec import MAX_HEAD_BYTES, decode_request, encode_event, oversized
+from cellblock.wire.frames import PACKET_BYTES, Assembler, Frame, packets
+from cellblock.wire.messages import Display, Event, Failure, Finished, Request
 from cellblock.wire.packed import pack_event, unpack_request
-from cellblock.worker.fitting import fit
+from cellblock.worker.interpreter import cut
+from cellblock.worker.interrupts import whole
+from cellblock.worker.show.mime import Bundle
+from cellblock.worker.streams import Streams
 
 _INT = struct.Struct("i")
 _ONE_DESCRIPTOR = CMSG_SPACE(_INT.size)
 _CLOEXEC = int(MSG_CMSG_CLOEXEC)
 _TIMEVAL = struct.Struct("ll")
 _QUIET_SECONDS, _NEVER = _TIMEVAL.pack(0, 500_000), _TIMEVAL.pack(0, 0)
+_MAX_CHARS = 200_000
+"""Of each text that is cut here; a character takes up to 12 bytes on its way."""
 
 
 class Quiet(Exception):
@@ -143,5 +150,62 @@ class Channel:
     def send(self, event: Event) -> None:
         """Send one event; raises OSError when the host is gone."""
         packed = pack_event(event)
-        for packet in packets(fit(event)) if packed is None else (packed,):
+        for packet in packets(_fit(event)) if packed is None else (packed,):
             self._send(packet)
+
+
+class Voice:
+    """Speaks on a channel. Threads of the cells show things too, and live on between requests."""
+
+    __slots__ = ("_channel", "_lock", "_pid", "_speaking", "_streams")
+
+    def __init__(self, channel: Channel, streams: Streams) -> None:
+        self._channel = channel
+        self._streams = streams
+        self.move()
+
+    def move(self) -> None:
+        """This process is the one that speaks: a new one, or one that was a copy, where no other thread goes on."""
+        self._pid = getpid()
+        self._lock = RLock()
+        self._speaking = False
+
+    def show(self, shown: Bundle, is_result: bool = False) -> None:
+        """Show a bundle at this place of the text. A forked child shows nothing: the host takes nothing of it."""
+        if getpid() != self._pid:
+            return
+        whole(self.speak, shown.display(is_result=is_result, mark=self._streams.place()))
+
+    def speak(self, event: Event) -> None:
+        """Send one event: not between another thread's packets, and not left half said."""
+        with self._lock:
+            if self._speaking:  # a finalizer that shows something ran in the middle of a message
+                return
+            self._speaking = True
+            try:
+                self._channel.send(event)
+            finally:
+                self._speaking = False
+
+
+def _fit(event: Event) -> Frame:
+    """The frame of an event. Where its head is more than the host reads, which would be a breach and end the session,
+    that of what is left when texts are cut: theirs are the caller's limits, and may be larger than a message.
+    """
+    frame = encode_event(event)
+    if not oversized(frame.head):
+        return frame
+    match event:
+        case Display():
+            return encode_event(replace(event, data={"text/plain": _plain(event)}))
+        case Finished(failure=Failure() as failure):
+            message, traceback = cut(failure.message, _MAX_CHARS), cut(failure.traceback, _MAX_CHARS)
+            return encode_event(replace(event, failure=replace(failure, message=message, traceback=traceback)))
+        case _:
+            return frame
+
+
+def _plain(display: Display) -> str:
+    plain = display.data.get("text/plain")
+    shown = cut(plain, _MAX_CHARS) if isinstance(plain, str) else ""
+    return f"{shown}\n[more left out: text and JSON of one display may be {MAX_HEAD_BYTES >> 20} MB]"

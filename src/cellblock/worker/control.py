@@ -24,8 +24,9 @@ READY, FAILED = b"ready", b"failed"
 """What a frozen copy says once it is one, and its process where there will be none."""
 
 _CREDENTIALS = struct.Struct("3i")
-_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)  # no room for descriptors, which a cell might send along
 _SCM_CREDENTIALS = 2
+STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)
+"""Room for the kernel's stamp, and none for descriptors, which a cell might send along: those are closed unseen."""
 
 
 def send(
@@ -58,11 +59,26 @@ def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]
         data, ancillary, _, _ = _take(channel)
     except ConnectionResetError:  # closed with something of ours unread: told once, before what is still to be read
         data, ancillary, _, _ = _take(channel)
-    descriptors = array.array("i")
+    return (_read(data) if data else None), sent_with(ancillary)[1]
+
+
+def sent_with(ancillary: Sequence[tuple[int, int, bytes]]) -> tuple[int, list[int]]:
+    """The process that sent a message, by the kernel's stamp, 0 without one; and the descriptors that it sent along,
+    which are the caller's to close.
+    """
+    sender, descriptors = 0, array.array("i")
     for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+        if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
+            sender = _CREDENTIALS.unpack(payload)[0]
+        elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
-    return (_read(data) if data else None), list(descriptors)
+    return sender, list(descriptors)
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    """Close what came along and nobody takes."""
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def heard(channel: socket.socket) -> dict[str, object] | None:
@@ -72,6 +88,23 @@ def heard(channel: socket.socket) -> dict[str, object] | None:
     except ConnectionResetError:
         data = channel.recv(MAX_MESSAGE)
     return _read(data) if data else None
+
+
+def told(channel: socket.socket) -> list[dict[str, object]]:
+    """What has come on a channel that does not block since this was last asked. At its end it is closed."""
+    messages = []
+    while channel.fileno() >= 0:
+        try:
+            message = heard(channel)
+        except BlockingIOError:
+            break
+        except (OSError, json.JSONDecodeError):
+            message = None
+        if message is None:
+            channel.close()
+            break
+        messages.append(message)
+    return messages
 
 
 def _read(data: bytes) -> dict[str, object]:
@@ -114,11 +147,10 @@ def ready(channel: socket.socket) -> int:
     """
     with contextlib.suppress(OSError):
         data, ancillary, _, _ = channel.recvmsg(
-            len(READY), _STAMPED, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK | socket.MSG_DONTWAIT
+            len(READY), STAMPED, socket.MSG_CMSG_CLOEXEC | socket.MSG_PEEK | socket.MSG_DONTWAIT
         )
-        for level, kind, payload in ancillary:
-            if data == READY and level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-                return int(_CREDENTIALS.unpack(payload)[0])
+        if data == READY:
+            return sent_with(ancillary)[0]
     return 0
 
 
@@ -129,20 +161,14 @@ def given(channel: socket.socket, process: int) -> socket.socket | None:
     """
     try:
         data, ancillary, _, _ = channel.recvmsg(
-            len(READY), _STAMPED + socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+            len(READY), STAMPED + socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
         )
     except BlockingIOError:
         return None
-    sender, found = 0, array.array("i")
-    for level, kind, payload in ancillary:
-        if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-            sender = _CREDENTIALS.unpack(payload)[0]
-        elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
+    sender, found = sent_with(ancillary)
     if sender == process and len(found) == 1:
         return sockets.adopted(found[0])
-    for descriptor in found:
-        os.close(descriptor)
+    close_all(found)
     if not data:
         raise OSError("nobody holds the other end any more")
     return None

@@ -6,17 +6,11 @@ import re
 from collections.abc import Sequence
 from io import BytesIO
 from pickle import Unpickler, loads
-from types import ModuleType
 
 from cellblock.wire.frames import Buffer
+from cellblock.worker.late import runner
 
 _names_ours = re.compile(rb"cellblock\.").search
-_modules: dict[str, ModuleType] = {}
-
-
-def offer(modules: list[ModuleType]) -> None:
-    """The runner's modules, whose classes the host's values may be of; an import finds them no more."""
-    _modules.update((module.__name__, module) for module in modules)
 
 
 def copy_of(data: Buffer, buffers: Sequence[Buffer] = ()) -> object:
@@ -28,5 +22,7 @@ def copy_of(data: Buffer, buffers: Sequence[Buffer] = ()) -> object:
 
 class _Unpickler(Unpickler):
     def find_class(self, module: str, name: str) -> object:
-        ours = _modules.get(module)
-        return getattr(ours, name) if ours is not None else super().find_class(module, name)
+        for ours in runner:  # which an import finds no more
+            if ours.__name__ == module:
+                return getattr(ours, name)
+        return super().find_class(module, name)

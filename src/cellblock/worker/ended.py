@@ -1,8 +1,10 @@
-"""The children of this process that have ended."""
+"""Processes that end their children: which have ended, and how a child leaves what its parent listens with behind."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 
 
@@ -24,3 +26,27 @@ def ended_children(look: Callable[[int], object] | None = None) -> Iterator[tupl
         if pid == 0:
             return
         yield pid, status
+
+
+def watched() -> int:
+    """A descriptor that can be read once a child has ended, for `heard`."""
+    watch, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
+    return watch
+
+
+def heard(watch: int) -> None:
+    """Have it be readable for the next child."""
+    with contextlib.suppress(BlockingIOError):
+        os.read(watch, 4096)
+
+
+def settle(*kept: int) -> None:
+    """In a child: listen for none of the parent's, and close all descriptors but the standard streams and these."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor not in {0, 1, 2, *kept}:
+            with contextlib.suppress(OSError):  # the one of the listing
+                os.close(descriptor)

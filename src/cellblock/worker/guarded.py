@@ -18,28 +18,28 @@ from cellblock.guard.world import World
 from cellblock.policy import Policy
 from cellblock.wire.granted import policy_of
 from cellblock.wire.messages import Failure
-from cellblock.worker import failures
-from cellblock.worker.integrity import ours, put_back
+from cellblock.worker import failures, late
+from cellblock.worker.integrity import ours
 from cellblock.worker.interpreter import Interpreter, lines_of
 from cellblock.worker.interrupts import Interrupted
 from cellblock.worker.keeping import unkept as unkept_of
 
 
 def prepare() -> None:
-    """Import the audits of the standard library, and of those libraries that have been imported."""
-    _audit(STANDARD)
-    _audit(name for name in LIBRARIES if _package(name) in sys.modules)
+    """In the zygote: import the audits of the standard library, and of those libraries that have been imported."""
+    with late.importing():
+        _audit(STANDARD)
+        _audit(name for name in LIBRARIES if _package(name) in sys.modules)
 
 
-def lay(data: Mapping[str, Any], runner: list[ModuleType]) -> Guarded:
-    """The interpreter of a policy that came as data; ImportError for what it cannot grant here."""
+def lay(data: Mapping[str, Any]) -> Guarded:
+    """In a worker, before any cell runs: the interpreter of a policy's cells. ImportError for what it cannot grant."""
     policy = policy_of(data)
     named = libraries(policy)
     for name in named:
         import_module(name)
-    with put_back(runner) as added:
+    with late.importing():
         _audit(name for name in LIBRARIES if _package(name) in named)
-    runner.extend(added)
     return Guarded(policy)
 
 

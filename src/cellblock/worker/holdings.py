@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -30,6 +31,8 @@ _LOCKS_BYTES = 1 << 20
 """About twenty thousand lines of `/proc/locks`."""
 _MAPPINGS_READ = 256 * 1024
 """About four thousand lines of `maps`, which take a millisecond."""
+_EVERYTHING = 1 << 40
+_SHARED = re.compile(rb"^\S+ .w.s \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,22 @@ def number_inside(process: int, which: bytes) -> int:
     return int(numbers[-1]) if numbers else 0
 
 
+def stat(process: int) -> list[bytes]:
+    """The words of its `stat` behind its name, which may hold anything; none where it is gone."""
+    return _stat(procfs.path(process))
+
+
+def parent(process: int) -> int:
+    """The number of its parent; -1 if it is gone."""
+    words = stat(process)
+    return int(words[1]) if words else -1
+
+
+def process_of(thread: int) -> int:
+    """The process that a thread belongs to; 0 if it is gone."""
+    return int(_value(_read(procfs.path(f"{thread}/status")), b"Tgid:") or b"0")
+
+
 def processes() -> Iterator[int]:
     """Every process of this pid namespace but its first, and those of branches; none where the host masks `/proc`."""
     try:
@@ -112,7 +131,7 @@ def processes() -> Iterator[int]:
 
 def life(process: int) -> Life | None:
     """Its parent, when it began, and whether it has ended; None if it is gone."""
-    words = _stat(procfs.path(process))
+    words = stat(process)
     if not words:
         return None
     ended = words[0] in (b"Z", b"X") and len(list(_entries(process))) <= 2
@@ -248,6 +267,35 @@ def has_mappings(process: int, many: int) -> bool:
     return sum(piece.count(b"\n") for piece in _pieces(procfs.path(f"{process}/maps"), _MAPPINGS_READ)) > many
 
 
+class _Every(frozenset[int]):
+    """Any inode."""
+
+    def __contains__(self, inode: object) -> bool:
+        return True
+
+
+_EVERY = _Every()
+
+
+def written_through_memory(processes: Iterable[int], device: int) -> frozenset[int]:
+    """Inodes of a tmpfs that any of the processes has mapped to be shared and written.
+
+    All there are, of a process that hides its mappings, as one of a branch does. Costs 20 µs for a process that maps no
+    file of a tmpfs, and 1 ms where a few hundred libraries are mapped besides.
+    """
+    found: set[int] = set()
+    for process in processes:
+        # what was never touched, and so has no page of a tmpfs in its page tables, was never written
+        if _kilobytes(_read(procfs.path(f"{process}/status")), b"RssShmem:"):
+            maps = _read(procfs.path(f"{process}/maps"), _EVERYTHING)
+            if not maps:
+                return _EVERY
+            for major, minor, inode in _SHARED.findall(maps):
+                if os.makedev(int(major, 16), int(minor, 16)) == device:
+                    found.add(int(inode))
+    return frozenset(found)
+
+
 def locks() -> dict[int, int]:
     """File locks by the process that holds them; waiting for one counts too."""
     held: dict[int, int] = {}
@@ -277,7 +325,6 @@ def _entries(process: int) -> Iterator[str]:
 
 
 def _stat(folder: str) -> list[bytes]:
-    """The words of a `stat` behind the name, which may hold anything; none where it is gone."""
     return _read(f"{folder}/stat").rpartition(b")")[2].split()
 
 

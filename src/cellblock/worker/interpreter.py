@@ -12,11 +12,11 @@ from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from inspect import CO_COROUTINE
+from selectors import DefaultSelector
 from typing import TYPE_CHECKING, Any
 
 from cellblock.text import exact, type_name, valid
 from cellblock.wire.messages import Failure
-from cellblock.worker.checkpoint.loops import renew
 from cellblock.worker.integrity import ours
 from cellblock.worker.interrupts import Interrupted
 
@@ -158,7 +158,7 @@ None
     def rebuild_loop(self) -> frozenset[str]:
         """Give the session's event loop what a copy of the process does not have; the threads that it had."""
         if self._loop is not None and not self._loop.is_closed():
-            return renew(self._loop)
+            return _renew(self._loop)
         return frozenset()
 
     async def _on_loop(self, parts: list[types.CodeType]) -> object:
@@ -185,6 +185,20 @@ None
                 task.cancel()
                 self._loop.run_until_complete(asyncio.wait([task]))
             raise
+
+
+def _renew(loop: AbstractEventLoop) -> frozenset[str]:
+    """In a copy: give a loop descriptors of its own, and threads where it is asked for them; the names of those it had.
+
+    What it waited for over the old ones is gone, its timers and tasks stay.
+    """
+    selector_loop: Any = loop  # what follows is of selector loops, and has no public name
+    threads = frozenset(thread.name for thread in getattr(selector_loop._default_executor, "_threads", ()))
+    selector_loop._default_executor = None  # else it would wait for threads that are not here
+    selector_loop._selector = DefaultSelector()
+    selector_loop._internal_fds = 0
+    selector_loop._make_self_pipe()
+    return threads
 
 
 def lines_of(source: str) -> tuple[str, list[str]]:
@@ -281,11 +295,7 @@ def _start_at_cell(summary: traceback.TracebackException) -> None:
         if ours:
             del one.stack[: ours[0]]
         # ours are between theirs too: where an interrupt was raised, where `display` and a signal's handler were called
-        one.stack[:] = [frame for frame in one.stack if not _is_runner(frame)]
-
-
-def _is_runner(frame: traceback.FrameSummary) -> bool:
-    return frame.filename.startswith(_RUNNER)
+        one.stack[:] = [frame for frame in one.stack if not frame.filename.startswith(_RUNNER)]
 
 
 def cut(text: str, limit: int) -> str:

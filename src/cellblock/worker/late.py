@@ -1,35 +1,40 @@
-"""Parts of the runner that few sessions need, imported when they are: every session's processes would carry them."""
+"""The runner's modules, and the parts of it that few sessions need: imported when they are, or all would carry them.
+
+An import finds none of them: code of the cells that imports the package by name gets another.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from cellblock.worker.integrity import take_out
+from cellblock.worker.integrity import put_back
 
 SAVING = ("cellblock.worker.saving", "cellblock.worker.supplies", "cellblock.worker.saving.scribe")
 """What saving names and loading them takes: some 50 ms to import."""
+GUARD = "cellblock.worker.guarded"
+"""What a policy takes: the guard, which is imported in the zygotes of sessions that have one."""
 
-_runner: list[ModuleType] = []
+runner: list[ModuleType] = []
 
 
-def offer(modules: Iterable[ModuleType]) -> None:
-    """The runner's modules, which an import finds no more."""
-    _runner.extend(modules)
+@contextmanager
+def importing() -> Iterator[None]:
+    """While more of them are imported. Not while code of a cell's can run."""
+    try:
+        with put_back(runner) as added:
+            yield
+    finally:
+        runner.extend(added)
 
 
 def load(name: str) -> Any:
     """A module of the runner's. What of the package the cells have imported stays theirs."""
-    loaded = {module.__name__: module for module in _runner}
-    if name in loaded:
-        return loaded[name]
-    theirs = take_out()
-    sys.modules.update(loaded)
-    try:
+    for module in runner:
+        if module.__name__ == name:
+            return module
+    with importing():
         return import_module(name)
-    finally:
-        _runner[:] = take_out()
-        sys.modules.update((module.__name__, module) for module in theirs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 from cellblock.hosting import sockets
 from cellblock.walls import Applied, Unavailable
 from cellblock.wire.messages import Hello
-from cellblock.worker import control, copies, exits, late, shell
+from cellblock.worker import control, exits, late, shell
 from cellblock.worker.channel import Channel
 from cellblock.worker.checkpoint.seeds import sow
 from cellblock.worker.confine import capabilities, landlock, layout, rlimits, root, seccomp
@@ -49,14 +50,25 @@ class Room:
     memory: int = RLIMIT_DATA
 
 
-def prepare(modules: list[ModuleType]) -> None:
-    """In the zygote: what every worker needs and can share. `modules` are the runner's."""
+def prepare(modules: list[ModuleType], *, guarded: bool, saved: bool = False) -> None:
+    """In the zygote: what every worker needs and can share, with the guard if it is `guarded`; `modules` are ours."""
     global _integrity
     for supervised in (False, True):
         _filters[supervised] = seccomp.build(shared_memory=False, supervised=supervised)
-    copies.offer(modules)
-    late.offer(modules)
-    _integrity = Integrity(modules)
+    late.runner.extend(modules)
+    if guarded:
+        late.load(late.GUARD).prepare()
+    _integrity = Integrity(late.runner)
+    settle(saved=saved)
+
+
+def settle(*, saved: bool) -> None:
+    """Have the collector leave alone what workers share; with what saving them takes, if they are to be `saved`."""
+    if saved:
+        for name in late.SAVING:
+            late.load(name)
+    gc.collect()
+    gc.freeze()
 
 
 def run(

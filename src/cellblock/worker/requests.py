@@ -37,9 +37,9 @@ from cellblock.wire.messages import (
     ToolRoom,
 )
 from cellblock.wire.packed import pack_request
-from cellblock.worker import apart, control, exits, laid, late, shell, survey
+from cellblock.worker import apart, control, exits, late, shell, survey
 from cellblock.worker.beside import leave, reserve
-from cellblock.worker.channel import Channel, Quiet
+from cellblock.worker.channel import Channel, Quiet, Voice
 from cellblock.worker.checkpoint.gone import losses
 from cellblock.worker.checkpoint.sealing import wall_in
 from cellblock.worker.checkpoint.seeds import sow
@@ -69,7 +69,6 @@ from cellblock.worker.show.figures import close_shown, install
 from cellblock.worker.show.figures import flush as open_figures
 from cellblock.worker.streams import Streams
 from cellblock.worker.tools import Tools
-from cellblock.worker.voice import Voice
 
 MAX_VALUE_BYTES = 64 * 2**20
 
@@ -408,7 +407,7 @@ class Worker:
     def _unseal(self, request: Request) -> object:
         if not isinstance(request, Restrict):
             raise RuntimeError("this session's policy has not come")
-        self._use(laid.lay(request.policy))
+        self._use(late.load(late.GUARD).lay(request.policy))
         self._sealed = False
         return NO_VALUE
 

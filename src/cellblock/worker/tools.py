@@ -271,8 +271,8 @@ def _exception(name: str, message: str) -> Exception:
 _OF_A_MESSAGE = {"__module__": "builtins", "__init__": lambda self, _: None, "__str__": lambda self: self.args[0]}
 
 
-class _Shown:
-    """Stands for a default value, which is the host's."""
+class Shown:
+    """Stands for a value that is not here, or that nothing can go through, and is shown as a text."""
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
@@ -291,6 +291,6 @@ def _parameter(name: str, kind: int, default: str | None, annotation: str | None
     return inspect.Parameter(
         name,
         list(inspect._ParameterKind)[kind],
-        default=inspect.Parameter.empty if default is None else _Shown(default),
+        default=inspect.Parameter.empty if default is None else Shown(default),
         annotation=inspect.Parameter.empty if annotation is None else annotation,
     )

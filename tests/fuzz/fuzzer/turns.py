@@ -39,7 +39,7 @@ class _Heard(Link):
         for packet in seeds.spoken(seeds.HELLO):
             connection.send(packet)
         with suppress(StopIteration):
-            next(self.hello())
+            self.introduced(m.Hello).send(None)
 
     async def readable(self) -> None:
         raise Dry

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-from functools import partial
 
 from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container import pool
 from cellblock.executors.container.engine import engine_of
-from cellblock.executors.container.family import ContainerFamily, box_of
+from cellblock.executors.container.family import box_of
 from cellblock.executors.container.pool import Pool
 from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.launcher import kernel_in
-from cellblock.executors.process.linked import policy_of, require_memory
-from cellblock.executors.process.mounts import Mount, check
-from cellblock.executors.process.waits import Waits, awaited
+from cellblock.executors.process.linked import require_possible
+from cellblock.executors.process.mounts import check
 from cellblock.executors.protocol import KernelSpec
 from cellblock.hosting import to_thread
 
@@ -40,7 +38,7 @@ class ContainerLauncher:
     async def open(self, spec: KernelSpec) -> ProcessKernel | RelayedKernel:
         if not self._nested or await to_thread.run_sync(_is_apart, spec):
             return await RelayedLauncher().open(spec)
-        return await awaited(_opening(spec, self._pool))
+        return await _opening(spec, self._pool)
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         if not self._nested or _is_apart(spec):
@@ -56,16 +54,15 @@ def _is_apart(spec: KernelSpec) -> bool:
     return engine.apart or os.path.basename(container.runtime or engine.runtime) not in _SHARING
 
 
-def _opening(spec: KernelSpec, containers: Pool) -> Waits[ProcessKernel]:
-    require_memory(spec)
-    policy_of(spec)  # before anything is made
-    mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+async def _opening(spec: KernelSpec, containers: Pool) -> ProcessKernel:
+    require_possible(spec)  # before anything is made
+    mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
     box, kind = box_of(spec), kind_of(spec.limits, door=spec.has_door)
     for _ in range(_TRIES):
-        family: ContainerFamily = yield partial(containers.take, box, kind, spec.progress)
+        family = await to_thread.run_sync(containers.take, box, kind, spec.progress)
         try:
             with contextlib.suppress(FamilyGone):
-                return (yield from kernel_in(family, spec, kind, mounts))
+                return await kernel_in(family, spec, kind, mounts)
         except BaseException:
             family.end_soon()
             raise

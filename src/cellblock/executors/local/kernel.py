@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import _thread
+import importlib
 import mmap
 import os
 import platform
 import sys
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
-from cellblock.errors import CaptureFailed, CellblockError, FileRefused, RestoreFailed, SessionClosed
+from cellblock.errors import (
+    CaptureFailed,
+    CellblockError,
+    FileRefused,
+    IsolationUnavailable,
+    MountRefused,
+    PreloadFailed,
+    RestoreFailed,
+    SessionClosed,
+)
 from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.saving import Captured
@@ -21,24 +31,23 @@ from cellblock.executors.protocol import (
     Capabilities,
     Capture,
     Died,
+    Fetch,
     FileVersion,
     Handed,
     Kernel,
     KernelSpec,
-    Named,
     Recovery,
+    Row,
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
 from cellblock.hosting import to_thread
 from cellblock.hosting.threads import begun
-from cellblock.network import Traffic
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied, Unavailable, Wall
-from cellblock.wire.frames import Buffer
-from cellblock.wire.messages import Place, Request, ToolReply, ToolRoom
+from cellblock.wire.messages import Request, ToolReply, ToolRoom
 from cellblock.worker.keeping import FORM
 
 _PATIENCE = 0.4
@@ -100,11 +109,8 @@ class NoFiles:
         )
 
 
-class LocalKernel:
+class LocalKernel(Kernel):
     """One world, one thread. `recover` gives it another of each."""
-
-    beside = False
-    steps = 0
 
     def __init__(self, spec: KernelSpec) -> None:
         self._spec = spec
@@ -117,7 +123,7 @@ class LocalKernel:
         self._failed = 0
         self._memory = 0
         self._runner = self._start()
-        self.files = NoFiles(self)
+        self.capabilities = Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
 
     def _start(self) -> Runner:
         spec = self._spec
@@ -125,8 +131,8 @@ class LocalKernel:
         return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets, scoped=spec.scoped)
 
     @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
+    def files(self) -> NoFiles:
+        return NoFiles(self)
 
     @property
     def names(self) -> dict[str, str]:
@@ -191,21 +197,7 @@ class LocalKernel:
     async def end_since(self, seconds: float) -> int:
         return 0
 
-    # ------------------------------------------------------------------------- large buffers
-
-    async def fetch(self, event: Named) -> Named:
-        return event
-
-    async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
-        return False
-
-    async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
-        raise OSError("a local session's memory is this process's")
-
     # ---------------------------------------------------------------------------- going back
-
-    async def reserve(self, steps: int) -> str | None:
-        return "max_checkpoints"
 
     @property
     def ended(self) -> bool:
@@ -218,17 +210,8 @@ class LocalKernel:
     async def ending(self) -> bool:
         return self._closed
 
-    async def settle_files(self) -> None:
-        return None
-
     async def change_files(self, change: Callable[[], object]) -> None:
         change()
-
-    def note_files(self) -> None:
-        return None
-
-    async def stirred(self) -> bool:
-        return False
 
     async def recover(self, steps: int = 0) -> Recovery:
         if self._closed:
@@ -243,13 +226,7 @@ class LocalKernel:
             self._runner = self._start()
         return Recovery(exact=False, fresh=not self._stuck, failed=self._failed, lost=lost, dead=self._stuck)
 
-    @property
-    def branchable(self) -> bool:
-        return True
-
-    async def branch(
-        self, spec: KernelSpec, state: int | None = None
-    ) -> tuple[Kernel, tuple[tuple[str, str, str, str], ...]]:
+    async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         raise CellblockError(
             "a session at trust level local cannot be branched: it lives in this process, and keeps no checkpoints",
             hint='use trust_level="isolated"',
@@ -263,13 +240,8 @@ class LocalKernel:
         return await Captured.of(runner)
 
     async def restore(
-        self,
-        snapshot: Snapshot,
-        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
-        *,
-        seconds: float = 60.0,
-        suspects: Suspects | None = None,
-    ) -> tuple[tuple[str, str, str, str], ...]:
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
+    ) -> tuple[Row, ...]:
         """See `Kernel`."""
         self.require_open()
         if snapshot.environment.get("form") != FORM:
@@ -290,13 +262,6 @@ class LocalKernel:
             raise RestoreFailed(
                 f"the snapshot is not as it was saved: {error!r}", hint="check out an older one"
             ) from error
-
-    @property
-    def traffic(self) -> Traffic:
-        return Traffic()
-
-    def cut_off(self) -> None:
-        """There is no network to begin with."""
 
     async def close(self) -> None:
         if self._closed:
@@ -346,3 +311,35 @@ def _peak() -> int:
     except ImportError:
         return 0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class LocalLauncher:
+    """Opens kernels that are threads of this process."""
+
+    async def open(self, spec: KernelSpec) -> Kernel:
+        if spec.mounts:
+            raise MountRefused(
+                "a session at trust level local has no files to mount anything in",
+                hint='use trust_level="isolated", or grant a function that reads them: policy.fn(f)',
+            )
+        if spec.network:
+            raise IsolationUnavailable(
+                "a session at trust level local has no network, and so no door in it",
+                mechanism="door",
+                hint='use trust_level="isolated", or grant a function that asks the network: policy.fn(f)',
+            )
+        if spec.python not in (None, sys.executable):
+            raise IsolationUnavailable(
+                "a session at trust level local runs on the host's own interpreter",
+                mechanism="python",
+                hint='leave python= out, or use trust_level="isolated"',
+            )
+        for name in spec.preload:
+            try:
+                importlib.import_module(name)
+            except ImportError as error:
+                raise PreloadFailed(f"{name} cannot be imported: {error}", hint="install it for the host") from error
+        return LocalKernel(spec)
+
+    def keep_ready(self, spec: KernelSpec, count: int) -> None:
+        """Nothing has to be made beforehand: a kernel opens in less than a millisecond."""

@@ -43,6 +43,7 @@ from cellblock.worker.keeping import Row, Written, read, unkept
 from cellblock.worker.names import Names
 from cellblock.worker.saving.losses import at_once
 from cellblock.worker.show.display import bundle
+from cellblock.worker.tools import Shown
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -364,17 +365,7 @@ def _bearable(value: object) -> object:
     try:
         return light(value)
     except MemoryError as error:
-        return _Unshown(f"<{type_name(value)}: {error}>")
-
-
-class _Unshown:
-    """Stands for a value that nothing can go through."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return self._text
+        return Shown(f"<{type_name(value)}: {error}>")
 
 
 def _lighten(error: BaseException) -> None:

@@ -6,13 +6,11 @@ before they are read, and what it sends is hashed here.
 
 from __future__ import annotations
 
-import array
 import contextlib
 import math
 import os
 import select
 import socket
-import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,7 +22,7 @@ from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
 from cellblock.executors.process.stillness import processor_seconds, stands_still
-from cellblock.executors.process.waits import Waits
+from cellblock.executors.process.waits import readable
 from cellblock.executors.protocol import too_large
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets, to_thread
@@ -37,9 +35,7 @@ from cellblock.worker import control
 from cellblock.worker.saving.losses import UNLOADABLE
 
 _MAKING_SECONDS = 10.0
-_CREDENTIALS = struct.Struct("3i")
-_SCM_CREDENTIALS = 2
-_ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
+_ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 T = TypeVar("T")
@@ -87,11 +83,11 @@ class Captured:
         stream.setblocking(False)
         self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
-    def meet(self) -> Waits[None]:
+    async def meet(self) -> None:
         """Wait until there is a scribe that has put up its walls; CaptureFailed where there will be none."""
         try:
-            yield self._stream.fileno(), _MAKING_SECONDS
-            yield partial(self._guarded, self._hear_hello)
+            await readable(self._stream.fileno(), _MAKING_SECONDS)
+            await to_thread.run_sync(self._guarded, self._hear_hello)
         except TimeoutError:
             self.close()
             raise CaptureFailed(
@@ -113,9 +109,11 @@ class Captured:
 
     async def trial(self) -> tuple[Lost, ...]:
         """See `Capture`."""
-        if self._snapshot is None or self._closed:
+        if (found := self._snapshot) is None or self._closed:
             return ()
-        return await self._in_thread(partial(self._try, self._snapshot))
+        return await self._in_thread(
+            lambda: tuple(_unloadable(found, self._hear_trial({group.key for group in found.groups})))
+        )
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do work on the stream, which is closed only after it."""
@@ -135,9 +133,6 @@ class Captured:
             self.close()
             raise
 
-    def _try(self, snapshot: Snapshot) -> tuple[Lost, ...]:
-        return tuple(_unloadable(snapshot, self._hear_trial({group.key for group in snapshot.groups})))
-
     def _hear_trial(self, keys: set[str]) -> dict[str, str]:
         """Why groups could not be loaded: their code failed, ended the process, or did not come to an end."""
         self._deadline = clock.now() + self._seconds
@@ -155,10 +150,6 @@ class Captured:
             if self._work in self._suspects.left_out:
                 failed[loading] = self._suspects.left_out[self._work][0]
             return failed
-
-    def _is_over(self) -> bool:
-        """Whether init is gone, and all of the session's processes with it."""
-        return ready(self._listed, event=0)
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
@@ -261,7 +252,7 @@ class Captured:
         try:
             yield
         except _Ended:
-            if not self._is_over():
+            if not ready(self._listed, event=0):  # else init is gone, and all of the session's processes with it
                 self._suspects.ended(self._work, f"its code {ends}")
             raise
         except _StoodStill:
@@ -303,14 +294,9 @@ class Captured:
         self._await(self._stream, self._deadline)
 
     def _look_at(self, ancillary: list[tuple[int, int, bytes]]) -> None:
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS and not self._pid:
-                self._pid = int(_CREDENTIALS.unpack(payload)[0])
-            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                offered = array.array("i")
-                offered.frombytes(payload[: len(payload) - len(payload) % offered.itemsize])
-                for descriptor in offered:
-                    os.close(descriptor)
+        sender, offered = control.sent_with(ancillary)
+        self._pid = self._pid or sender
+        control.close_all(offered)
 
     def _send(self, data: bytes) -> None:
         view = memoryview(data)

@@ -115,16 +115,12 @@ class Group:
         return not any((folder / "cgroup.procs").read_bytes() for folder in self._directories)
 
     @property
-    def stale(self) -> bool:
-        """Whether much is still counted to it."""
-        return self._usage() > _STALE_BYTES
-
-    @property
     def full(self) -> bool:
         """Whether there is little room left."""
-        return self._usage() > self.memory_bytes * _FULL
+        return self.usage() > self.memory_bytes * _FULL
 
-    def _usage(self) -> int:
+    def usage(self) -> int:
+        """Bytes that are counted to it."""
         return int((self._memory / _USAGE[self._version]).read_text(encoding="ascii"))
 
     @property
@@ -202,7 +198,7 @@ class Groups:
     def _used_before(self) -> Group | None:
         for group in [one for one in self._free if one.empty]:
             self._free.remove(group)
-            if not group.stale:
+            if group.usage() <= _STALE_BYTES:
                 return group
             self._remove(group)
         return None

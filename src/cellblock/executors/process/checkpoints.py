@@ -7,7 +7,7 @@ import os
 import socket
 from dataclasses import dataclass, field
 
-from cellblock.executors.process.waits import Waits
+from cellblock.executors.process.waits import readable
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
 from cellblock.worker import control
@@ -102,7 +102,7 @@ class Frozen:
         end.close()
         return awake
 
-    def apart(self, *, sole: bool) -> Waits[socket.socket]:
+    async def apart(self, *, sole: bool) -> socket.socket:
         """A socket to the copy, which made it, that no cell can have had: for one order with descriptors.
 
         Cells had the other end of the channel, and may read what is sent there. OSError where the copy gives none, or,
@@ -118,7 +118,7 @@ class Frozen:
                 if (apart := control.given(ours, self._copy)) is not None:
                     apart.setblocking(False)
                     return apart
-                yield ours.fileno(), _READY_SECONDS
+                await readable(ours.fileno(), _READY_SECONDS)
         raise OSError("others answer in the copy's place")
 
     def save(self, apart: socket.socket, message: dict[str, object], end: int) -> None:
@@ -324,12 +324,12 @@ class Checkpoints:
         self._forgotten += [one.number for one in dropped if one.number != self.newest.number]
         return self.newest
 
-    def pids(self) -> Waits[list[int]]:
+    async def pids(self) -> list[int]:
         """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""
         for one in self._memories():
             if not (one.gone or one.settled):
                 with contextlib.suppress(TimeoutError):
-                    yield one.channel.fileno(), _READY_SECONDS
+                    await readable(one.channel.fileno(), _READY_SECONDS)
         return self.known()
 
     def being_made(self) -> int | None:

@@ -120,14 +120,10 @@ def session_bytes(limits: ExecutionLimits, image: int, *, saved: bool) -> int:
     files = limits.max_disk_mb * 2**20 + limits.max_files * _FILE_BYTES
     memory = image + limits.max_memory_mb * 2**20 + DATA_HEADROOM_BYTES
     scribes = 2 * memory if saved else 0
-    checkpoints = _checkpoint_bytes(limits, memory) if limits.max_checkpoints else 0
+    # the newest is kept whatever it costs, as much as the worker at most; and a cell may change all that the worker
+    # holds before that is looked at
+    checkpoints = max(limits.checkpoint_bytes, memory) + memory if limits.max_checkpoints else 0
     return memory + files + _KERNEL_BYTES + checkpoints + scribes
-
-
-def _checkpoint_bytes(limits: ExecutionLimits, memory: int) -> int:
-    """What checkpoints may come to. The newest is kept whatever it costs, as much as the worker at most; and a cell
-    may change all that the worker holds before that is looked at."""
-    return max(limits.checkpoint_bytes, memory) + memory
 
 
 def session_processes(limits: ExecutionLimits, *, saved: bool) -> int:

@@ -8,7 +8,6 @@ this process holds is closed in its forked copies, so that the family's end is t
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import select
@@ -135,7 +134,8 @@ class Family:
         """Make a zygote, and wait until it is ready."""
         channel, end = (self._first, None) if self._first is not None else control.pair()
         self._first = None
-        zygote = Zygote(channel, self.profile.python, self.profile.preload, self._more())
+        more = {"guard": self.profile.guarded, "saved": self._saved}
+        zygote = Zygote(channel, self.profile.python, self.profile.preload, more)
         try:
             if end is not None:
                 with end:
@@ -149,9 +149,6 @@ class Family:
             raise
         with self._lock:
             self._zygote = zygote
-
-    def _more(self) -> dict[str, object]:
-        return {"guard": self.profile.guarded, "saved": self._saved}
 
     def save(self) -> None:
         """Sessions of it are to be saved: zygotes import what that takes, so that not each worker has to."""
@@ -285,25 +282,10 @@ class Family:
         Its notices are read first and used last: they are of workers whose zygote told which they are before it ended.
         """
         with self._lock:
-            from_nursery = self._from_nursery()
-            for notice in (*(self._zygote.notices() if self._zygote is not None else ()), *from_nursery):
+            from_nursery = control.told(self._nursery)
+            for notice in (*(control.told(self._zygote.channel) if self._zygote is not None else ()), *from_nursery):
                 self._deaths.note(notice)
             return from_nursery
-
-    def _from_nursery(self) -> list[dict[str, object]]:
-        told = []
-        while self._nursery.fileno() >= 0:
-            try:
-                notice = control.heard(self._nursery)
-            except BlockingIOError:
-                break
-            except (OSError, json.JSONDecodeError):
-                notice = None
-            if notice is None:
-                self._nursery.close()
-                break
-            told.append(notice)
-        return told
 
     def close(self) -> None:
         """End the family and every session of it."""

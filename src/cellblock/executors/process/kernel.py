@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -24,7 +25,6 @@ from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,
-    Row,
     boot_time,
     death_of,
     gone,
@@ -32,11 +32,11 @@ from cellblock.executors.process.linked import (
     require_walls,
     said_of,
 )
-from cellblock.executors.process.mounts import Mount, check
+from cellblock.executors.process.mounts import check
 from cellblock.executors.process.shell import Shell, files_gone
-from cellblock.executors.process.turn import Before, Fetch
-from cellblock.executors.process.waits import SECONDS, Waits, awaited, soon
-from cellblock.executors.protocol import Capabilities, Died, KernelSpec, Recovery
+from cellblock.executors.process.turn import Before
+from cellblock.executors.process.waits import SECONDS
+from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
@@ -58,6 +58,8 @@ _TRIES = 3
 _DOOR = "door"
 _MAKING_SECONDS = 2.0
 _WAKING_SECONDS = 10.0
+_LATER_SECONDS = 0.002
+"""In which another thread, which has just been given an answer, goes first."""
 _BESIDE = 8
 """Init, copies that have not quite ended, what makes the worker."""
 _MOST_CAPTURES = 3
@@ -127,12 +129,14 @@ class ProcessKernel(LinkedKernel):
         detail = "closed for good" if self._door.is_shut else ", ".join(map(str, self._spec.network))
         return (Applied(mechanism=_DOOR, detail=detail),)
 
-    def attach(self) -> Waits[None]:
+    async def attach(self) -> None:
         """Put a worker into the shell and learn what walls it stands behind; `FamilyGone` when nobody is left to.
 
         It waits for `begin`.
         """
-        hello = (yield from self._taken_worker()) or (yield from self._new_worker())
+        self._link, self._shell.worker = self._shell.worker, None  # one that was made beforehand may be there
+        hello = None if self._link is None else await self._link.introduced(Hello)
+        hello = hello or await self._new_worker()
         require_walls(hello)
         link = self._living()
         group = self._enclosure.enclose(link.pid)
@@ -151,16 +155,11 @@ class ProcessKernel(LinkedKernel):
             ),
         )
 
-    def _taken_worker(self) -> Waits[Hello | None]:
-        """The worker that the shell came with, if it did with one that lives."""
-        self._link, self._shell.worker = self._shell.worker, None
-        return None if self._link is None else (yield from self._link.hello())
-
-    def _new_worker(self) -> Waits[Hello]:
+    async def _new_worker(self) -> Hello:
         """A worker of the zygote, or of the one that takes its place when it ends meanwhile."""
         for _ in range(_TRIES):
             if not self._family.ready:
-                yield partial(self._family.ensure_ready, self._spec.progress)
+                await to_thread.run_sync(self._family.ensure_ready, self._spec.progress)
             self._unlink()
             link = self._link = Link()
             try:
@@ -171,13 +170,13 @@ class ProcessKernel(LinkedKernel):
                 link.close_ends()
             self._enclosure.prepare()
             try:
-                hello = yield from link.hello()
+                hello = await link.introduced(Hello)
             except TimeoutError:
                 raise not_started(f"no word of it within {SECONDS:.0f} s") from None
             if hello is not None:
                 return hello
             if self._family.ready and not self._shell.ended:
-                status: int | None = yield partial(self._family.how_it_ended, link.token)
+                status = await to_thread.run_sync(self._family.how_it_ended, link.token)
                 raise short_of(OSError(-(status or 0), "")) or not_started(said_of(death_of(status)))
             if not self._family.alive or self._shell.ended:
                 break
@@ -219,7 +218,7 @@ class ProcessKernel(LinkedKernel):
         """Wait until what the files were is remembered."""
         async with self._hearing:
             self._require_open()
-            await awaited(self._shell.kept())
+            await self._shell.kept()
 
     @property
     def steps(self) -> int:
@@ -235,7 +234,7 @@ class ProcessKernel(LinkedKernel):
         async with self._changing, self._hearing:
             self._require_open()
             if self._spec.limits.max_checkpoints and not self._shell.ended:
-                await awaited(self._shell.reserve())
+                await self._shell.reserve()
             self._note_gone()
             return None if self._checkpoints.has(steps) else self._checkpoints.bound
 
@@ -257,7 +256,7 @@ class ProcessKernel(LinkedKernel):
     async def _has_copy(self) -> bool:
         if (memory := self._checkpoints.newest.memory) is None:
             return bool(self._spec.limits.max_checkpoints)  # nothing was run: a new worker is as good
-        await awaited(self._checkpoints.pids())  # the copy may not have been made yet, or never be
+        await self._checkpoints.pids()  # the copy may not have been made yet, or never be
         return bool(memory.pid()) and not memory.ended
 
     @property
@@ -288,7 +287,7 @@ class ProcessKernel(LinkedKernel):
         if self._left:
             self._left_at = number
         self._shell.keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
-        soon(self._expect)
+        asyncio.get_running_loop().call_later(_LATER_SECONDS, self._expect)
 
     def kill(self) -> None:
         """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""
@@ -313,35 +312,36 @@ class ProcessKernel(LinkedKernel):
         async with self._changing, self._hearing:
             if not self._open:
                 return 0
-            frozen = await awaited(self._checkpoints.pids())
-            return await awaited(self._shell.end_since(began, frozen))
+            frozen = await self._checkpoints.pids()
+            return await self._shell.end_since(began, frozen)
 
     async def stirred(self) -> bool:
         try:
             async with self._changing, self._hearing:
                 is_left = self._left_at >= self._captured
-                return not self.gone and (is_left or await awaited(self._shell.stirred(self._captured)))
+                return not self.gone and (is_left or await self._shell.stirred(self._captured))
         except SessionClosed:  # what ends has its newest state alone
             return False
+
+    def _require_alive(self) -> None:
+        self._require_open()
+        if self._shell.ended:
+            raise files_gone()
 
     async def recover(self, steps: int = 0) -> Recovery:
         async with self._changing, self._hearing:
             self._require_user()
-            self._require_open()
-            if self._shell.ended:
-                raise files_gone()
-            return await awaited(self._recover(steps))
+            self._require_alive()
+            return await self._recover(steps)
 
     async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Captured:
         async with self._changing:
-            self._require_open()
-            if self._shell.ended:
-                raise files_gone()
+            self._require_alive()
             if not self._spec.limits.max_checkpoints:
                 raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
             if sum(not one.is_given_back for one in self._captures) >= _MOST_CAPTURES:
                 raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
-            return await awaited(self._capture(state, seconds))
+            return await self._capture(state, seconds)
 
     @cached_property
     def _saved(self) -> SavedFiles:
@@ -349,17 +349,17 @@ class ProcessKernel(LinkedKernel):
 
         return SavedFiles()
 
-    def _capture(self, number: int | None, seconds: float) -> Waits[Captured]:
+    async def _capture(self, number: int | None, seconds: float) -> Captured:
         from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
 
-        yield from self._checkpoints.pids()
+        await self._checkpoints.pids()
         state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
         if state is None or state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
-        apart = yield from _apart(state.memory, CaptureFailed, sole=False)
+        apart = await _apart(state.memory, CaptureFailed, sole=False)
         with apart:
-            admitted = yield from root._shell.admit(state.memory.number(len(line) - 1))
+            admitted = await root._shell.admit(state.memory.number(len(line) - 1))
             stream, end = scribe_ends()
             with end:
                 listed = self._shell.capture(state.number, self._saved.number)
@@ -377,7 +377,7 @@ class ProcessKernel(LinkedKernel):
         )
         self._captures.add(captured)
         try:
-            yield from captured.meet()
+            await captured.meet()
         except BaseException:
             captured.close()
             raise
@@ -409,7 +409,7 @@ class ProcessKernel(LinkedKernel):
         async with self._changing, self._hearing:
             self._require_open()
             try:
-                return await awaited(self._shell.take_over(list(files)))
+                return await self._shell.take_over(list(files))
             finally:
                 for descriptor in files:
                     os.close(descriptor)
@@ -422,38 +422,36 @@ class ProcessKernel(LinkedKernel):
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
             self._require_user()
-            self._require_open()
-            if self._shell.ended:
-                raise files_gone()
+            self._require_alive()
             if self._unsettled:
                 await self._settled()
             try:
-                return await awaited(self._branch(spec, state))
+                return await self._branch(spec, state)
             except FamilyGone:
                 raise files_gone() from None
 
-    def _branch(self, spec: KernelSpec, number: int | None) -> Waits[tuple[ProcessKernel, tuple[Row, ...]]]:
-        yield from self._checkpoints.pids()
+    async def _branch(self, spec: KernelSpec, number: int | None) -> tuple[ProcessKernel, tuple[Row, ...]]:
+        await self._checkpoints.pids()
         state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
         if state is None or state.memory is None or not state.memory.pid():
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
-        mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+        mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
         self._family.stir()
-        listed, store, processes, *within = yield from self._shell.export(state.number)
+        listed, store, processes, *within = await self._shell.export(state.number)
         try:
-            shell = yield from Shell.make(self._family, kind_of(spec.limits, door=spec.has_door), mounts, tuple(within))
+            shell = await Shell.make(self._family, kind_of(spec.limits, door=spec.has_door), mounts, tuple(within))
             branch = ProcessKernel(self._family, shell, spec, stem=self)
             self._branches.add(id(branch))
             for one in self._line():
                 one._give_room(branch._most_processes)
             try:
-                missed = yield from shell.take_over([listed, store])
+                missed = await shell.take_over([listed, store])
                 *_, root = line = self._line()
-                yield from root._shell.part(state.memory.number(len(line) - 1))
+                await root._shell.part(state.memory.number(len(line) - 1))
                 try:
-                    lost = yield from branch._part_from(self, state, processes)
+                    lost = await branch._part_from(self, state, processes)
                 finally:
-                    yield from root._shell.part(0)
+                    await root._shell.part(0)
             except BaseException:
                 branch.dispose()
                 raise
@@ -463,10 +461,10 @@ class ProcessKernel(LinkedKernel):
             self._shell.tell("exported")
         return branch, (*lost, *_files(missed))
 
-    def _part_from(self, stem: ProcessKernel, state: Checkpoint, processes: int) -> Waits[tuple[Row, ...]]:
+    async def _part_from(self, stem: ProcessKernel, state: Checkpoint, processes: int) -> tuple[Row, ...]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
-        apart = yield from _apart(state.memory, CellblockError, sole=True)
+        apart = await _apart(state.memory, CellblockError, sole=True)
         link = self._link = Link()
         try:
             message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
@@ -478,7 +476,7 @@ class ProcessKernel(LinkedKernel):
         self._checkpoints = Checkpoints(self._spec.limits.max_checkpoints, Checkpoint(0, first, state.names))
         self._shell.give_spaces()
         try:
-            awake = yield from link.awake(_WAKING_SECONDS)
+            awake = await link.introduced(Awake, _WAKING_SECONDS)
         except (TimeoutError, ProtocolError):
             awake = None
         if awake is None:
@@ -509,7 +507,7 @@ class ProcessKernel(LinkedKernel):
             return replace(stem, walls=walls)
         return replace(stem, walls=(*walls, apart))
 
-    def _recover(self, steps: int) -> Waits[Recovery]:
+    async def _recover(self, steps: int) -> Recovery:
         self.kill()
         self._files_changed = self._left = False
         self._left_at = -1
@@ -518,7 +516,7 @@ class ProcessKernel(LinkedKernel):
         forgotten = self._checkpoints.back(steps)
         state = self._checkpoints.newest
         wanted, steps_before = state.number, self._checkpoints.steps
-        while (awake := (yield from self._return_to(state, forgotten))) is None:
+        while (awake := await self._return_to(state, forgotten)) is None:
             exact, forgotten = False, []
             state = self._checkpoints.fall_back(wanted)
         state.failed += not steps
@@ -527,22 +525,22 @@ class ProcessKernel(LinkedKernel):
             lost += (_steps_gone(steps_before - self._checkpoints.steps),)
         return Recovery(exact=exact, fresh=state.memory is None, lost=lost, failed=state.failed, rewound=rewound)
 
-    def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Waits[Awake | None]:
+    async def _return_to(self, state: Checkpoint, forgotten: list[int]) -> Awake | None:
         """Put the session into a state; None when its frozen copy is gone."""
-        spared = yield from self._checkpoints.pids()
+        spared = await self._checkpoints.pids()
         more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
-        missed = yield from self._shell.sweep(spared=spared, forgotten=forgotten, **more)
+        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, **more)
         if self._enclosure.full:
-            yield self._enclosure.await_room
+            await to_thread.run_sync(self._enclosure.await_room)
         if state.memory is None:
             if self._stem is not None:
                 raise SessionClosed("no checkpoint of the branch is left", hint="make another")
             self._unlink()
             try:
-                yield from self.attach()
+                await self.attach()
             except FamilyGone:
                 raise files_gone() from None
-            yield from self.begin()
+            await self.begin()
             return Awake(lost=_files(missed))
         if not state.memory.pid():
             return None
@@ -550,7 +548,7 @@ class ProcessKernel(LinkedKernel):
         self._family.forget(before.token)
         link = self._link = before.succeed(state.memory.wake())
         try:
-            awake = yield from link.awake(_WAKING_SECONDS)
+            awake = await link.introduced(Awake, _WAKING_SECONDS)
         except (TimeoutError, ProtocolError):  # cells have changed what it would say
             return None
         if awake is None:
@@ -629,13 +627,12 @@ class ProcessKernel(LinkedKernel):
         async with self._hearing:
             self._require_open()
             token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
-            ask = self._told_by_zygote(token) if token else self._shell.ending(DEATH_SECONDS)
-            death = self._shell.explain(death_of(await awaited(ask)))
+            if token:
+                status = await to_thread.run_sync(self._family.how_it_ended, token)
+            else:
+                status = await self._shell.ending(DEATH_SECONDS)
+            death = self._shell.explain(death_of(status))
         return death if death.excess else replace(death, excess=self.exceeded() or "")
-
-    def _told_by_zygote(self, token: int) -> Waits[int | None]:
-        status: int | None = yield partial(self._family.how_it_ended, token)
-        return status
 
     def exceeded(self) -> str | None:
         if self._enclosure.killed() <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell is told
@@ -658,10 +655,10 @@ def _kill_once_made(copy: int, worker: int) -> None:
     os.close(worker)
 
 
-def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> Waits[socket.socket]:
+async def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> socket.socket:
     """See `Frozen.apart`."""
     try:
-        return (yield from memory.apart(sole=sole))
+        return await memory.apart(sole=sole)
     except (OSError, TimeoutError):
         raise error("the session's checkpoint does not answer", hint="run a cell, then try again") from None
 
@@ -676,5 +673,5 @@ def _files(paths: list[str]) -> tuple[Row, ...]:
     return tuple((f"file {path}", "file", "it could not be set back", "write it again") for path in paths)
 
 
-def _rows(awake: Awake) -> tuple[tuple[str, str, str, str], ...]:
+def _rows(awake: Awake) -> tuple[Row, ...]:
     return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in awake.lost)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from functools import partial
 from importlib import import_module
 
 from cellblock.errors import IsolationUnavailable
@@ -11,11 +10,11 @@ from cellblock.executors.process.families import family_of, keep, running
 from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import Kind, kind_of
-from cellblock.executors.process.linked import policy_of, require_memory
+from cellblock.executors.process.linked import require_possible
 from cellblock.executors.process.mounts import Mount, check
 from cellblock.executors.process.shell import Shell
-from cellblock.executors.process.waits import Waits, awaited
 from cellblock.executors.protocol import KernelSpec
+from cellblock.hosting import to_thread
 from cellblock.hosting.conditions import interpreter
 from cellblock.hosting.forks import importing
 
@@ -26,21 +25,16 @@ class ProcessLauncher:
     """Opens kernels in forked, walled-in processes of a shared zygote."""
 
     async def open(self, spec: KernelSpec) -> ProcessKernel:
-        return await awaited(opening(spec))
+        for _ in range(_TRIES):  # the processes that make it may end meanwhile
+            with contextlib.suppress(FamilyGone):
+                return await _opening(spec)
+        raise _ending()
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         for _ in range(_TRIES):
             with contextlib.suppress(FamilyGone):
                 return keep(_profile(spec), kind_of(spec.limits, door=spec.has_door), count)
         raise _ending()
-
-
-def opening(spec: KernelSpec) -> Waits[ProcessKernel]:
-    """Make a kernel; tried again where the processes that make it end meanwhile."""
-    for _ in range(_TRIES):
-        with contextlib.suppress(FamilyGone):
-            return (yield from _opening(spec))
-    raise _ending()
 
 
 def _ending() -> IsolationUnavailable:
@@ -51,30 +45,24 @@ def _ending() -> IsolationUnavailable:
     )
 
 
-def _opening(spec: KernelSpec) -> Waits[ProcessKernel]:
-    require_memory(spec)
+async def _opening(spec: KernelSpec) -> ProcessKernel:
     _load(spec)
-    policy_of(spec)  # before anything is made
-    mounts: tuple[Mount, ...] = (yield partial(check, spec.mounts)) if spec.mounts else ()
+    require_possible(spec)  # before anything is made
+    mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
-    family = running(profile) or (yield partial(family_of, profile, spec.progress, None if mounts else kind))
-    return (yield from kernel_in(family, spec, kind, mounts))
+    family = running(profile)
+    if family is None:
+        family = await to_thread.run_sync(family_of, profile, spec.progress, None if mounts else kind)
+    return await kernel_in(family, spec, kind, mounts)
 
 
-def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[Mount, ...]) -> Waits[ProcessKernel]:
+async def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[Mount, ...]) -> ProcessKernel:
     """A kernel of this family, in a session of the kind that the spec means."""
     if spec.saved:
         family.save()
     family.stir()
-    shell = yield from Shell.make(family, kind, mounts)
-    kernel = ProcessKernel(family, shell, spec)
-    try:
-        yield from kernel.attach()
-        yield from kernel.begin()
-    except BaseException:
-        kernel.dispose()
-        raise
-    return kernel
+    shell = await Shell.make(family, kind, mounts)
+    return await ProcessKernel(family, shell, spec).open()
 
 
 def _load(spec: KernelSpec) -> None:

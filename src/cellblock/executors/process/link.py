@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import contextlib
 import os
 import secrets
@@ -11,7 +10,6 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Iterator
-from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -19,7 +17,7 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.executors.process import memory, pages
 from cellblock.executors.process.cgroups import Group
-from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import WorkerGone
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
@@ -29,10 +27,8 @@ from cellblock.wire.messages import Awake, Event, Finished, Hello, Request
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
-_CREDENTIALS = struct.Struct("3i")
 _INT = struct.Struct("i")
-_ANCILLARY = socket.CMSG_SPACE(_CREDENTIALS.size) + socket.CMSG_SPACE(64 * 4)
-_SCM_CREDENTIALS = 2
+_ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
 _PIPE_CHUNKS = 2
@@ -133,15 +129,7 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    def hello(self) -> Waits[Hello | None]:
-        """A new worker's first message; as `_introduced`."""
-        return (yield from self._introduced(Hello, SECONDS))
-
-    def awake(self, seconds: float) -> Waits[Awake | None]:
-        """The first message of a copy that was woken; as `_introduced`."""
-        return (yield from self._introduced(Awake, seconds))
-
-    def _introduced(self, kind: type[First], seconds: float) -> Waits[First | None]:
+    async def introduced(self, kind: type[First], seconds: float = SECONDS) -> First | None:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
 
         None when nobody is left who could send it, or who did is gone already; TimeoutError when nothing comes for so
@@ -152,7 +140,7 @@ class Link:
             if packet == b"":
                 return None
             if packet is None:
-                yield self._epoll.fileno(), seconds
+                await readable(self._epoll.fileno(), seconds)
                 continue
             first = self._connection.receive(packet)
             if isinstance(first, kind):
@@ -178,13 +166,11 @@ class Link:
             marks = {"beside": self.beside, "sealed": sealed, "saved": saved and pages.exact(), "scoped": scoped}
             control.send(self._socket, {"seed": seed, **marks})
 
-    def asked(self, request: Request) -> Waits[Finished | None]:
+    async def asked(self, request: Request) -> Finished | None:
         """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""
         try:
-            sent = self.send(request)
-            while not sent:
-                yield partial(select.select, [], [self._socket], [], SECONDS)
-                sent = self._push()
+            if not self.send(request):
+                await self.flush(SECONDS)
             while True:
                 self.pull()
                 event = self.receive()
@@ -193,7 +179,7 @@ class Link:
                 if event is None and self.ready(0) & {self.pidfd}:
                     return None
                 if event is None:
-                    yield self._epoll.fileno(), SECONDS
+                    await readable(self._epoll.fileno())
         except (WorkerGone, ProtocolError, TimeoutError):
             return None
 
@@ -318,12 +304,8 @@ class Link:
             return None, 0
         except ConnectionResetError:
             return b"", 0
-        sender = 0
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-                sender = _CREDENTIALS.unpack(payload)[0]
-            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                _close_all(payload)  # nothing inside has a descriptor that we would take
+        sender, offered = control.sent_with(ancillary)
+        control.close_all(offered)  # nothing inside has a descriptor that we would take
         return packet, sender
 
     def adopt(self, names: dict[str, str]) -> None:
@@ -380,9 +362,3 @@ def _new() -> tuple[Taken, Ends]:
     return (ours, stdout, stderr, secrets.token_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)
 
 
-def _close_all(payload: bytes) -> None:
-    offered = array.array("i")
-    offered.frombytes(payload[: len(payload) - len(payload) % offered.itemsize])
-    for descriptor in offered:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)

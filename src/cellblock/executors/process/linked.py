@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from types import MappingProxyType
+from typing import Self
 
 import anyio
 
@@ -24,31 +25,27 @@ from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.kinds import limits_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.stillness import processor_seconds, stands_still
-from cellblock.executors.process.turn import Before, Fetch, ProcessTurn
-from cellblock.executors.process.waits import Waits
+from cellblock.executors.process.turn import Before, Overseer, ProcessTurn
 from cellblock.executors.protocol import (
     Capabilities,
     Died,
+    Fetch,
     Kernel,
     KernelSpec,
     Named,
+    Row,
     Turn,
     TurnEvent,
     WorkerGone,
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
-from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied
 from cellblock.wire.frames import Buffer, ProtocolError
 from cellblock.wire.messages import Bind, Finished, Hello, Place, Request, Reserve, Restore, Restrict
 from cellblock.worker import exits
-
-Row = tuple[str, str, str, str]
-"""What is gone: its name, its type, the reason, the remedy."""
-
 
 _MOST_SAID = 500
 _GUARD = Applied(mechanism="guard", detail="names, attributes and imports by allow-list")
@@ -58,7 +55,7 @@ _FALL_SECONDS = 0.1
 _GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
 
 
-class LinkedKernel:
+class LinkedKernel(Kernel, Overseer):
     """Belongs to no event loop until it is first used on one."""
 
     capabilities: Capabilities
@@ -93,13 +90,27 @@ class LinkedKernel:
     def names(self) -> dict[str, str]:
         return self._living().names
 
-    def begin(self) -> Waits[None]:
+    async def open(self) -> Self:
+        """Have a worker made and let it begin; closed again where that fails."""
+        try:
+            await self.attach()
+            await self.begin()
+        except BaseException:
+            self.dispose()
+            raise
+        return self
+
+    async def attach(self) -> None:
+        """Have a worker made, and learn what walls it stands behind. It waits for `begin`."""
+        raise NotImplementedError
+
+    async def begin(self) -> None:
         """Let the worker take requests: it is seeded now, and has the policy, if there is one."""
         link = self._living()
         spec = self._spec
         link.begin(spec.seed, sealed=self._policy is not None, saved=spec.saved, scoped=spec.scoped)
         if self._policy is not None:
-            _require_laid((yield from link.asked(Restrict(policy=self._policy))))
+            _require_laid(await link.asked(Restrict(policy=self._policy)))
             self.capabilities = replace(self.capabilities, walls=(*self.capabilities.walls, _GUARD))
 
     def _listen(self, link: Link, channel: socket.socket) -> None:
@@ -152,59 +163,19 @@ class LinkedKernel:
         """See `Kernel`."""
         return pickled(name, value)
 
-    @property
-    def traffic(self) -> Traffic:
-        """See `Kernel`."""
-        return Traffic()
-
-    def cut_off(self) -> None:
-        """See `Kernel`."""
-
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
         """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
         return None, None
 
-    @property
-    def steps(self) -> int:
-        """How many steps can be undone."""
-        return 0
-
-    @property
-    def states(self) -> tuple[int, ...]:
-        """See `Kernel`."""
-        return (0,)
-
-    @property
-    def branchable(self) -> bool:
-        """See `Kernel`."""
-        return True  # which `branch` then refuses
-
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
         """See `Kernel`."""
         raise CellblockError("a session with reduced walls cannot be branched", hint='open it with walls="full"')
-
-    async def reserve(self, steps: int) -> str | None:
-        """See `Kernel`."""
-        return None if steps <= self.steps else "max_checkpoints"
-
-    def finished(self, *, tentative: bool) -> None:
-        """See `Overseer`."""
-
-    async def settle_files(self) -> None:
-        """See `Kernel`."""
 
     async def change_files(self, change: Callable[[], object]) -> None:
         """See `Kernel`."""
         async with self._changing:
             self._require_user()
             await to_thread.run_sync(change)
-
-    def note_files(self) -> None:
-        """See `Kernel`."""
-
-    async def stirred(self) -> bool:
-        """See `Kernel`."""
-        return False
 
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
@@ -342,22 +313,6 @@ class LinkedKernel:
         """See `Kernel`."""
         self.interrupt()
 
-    async def end_since(self, seconds: float) -> int:
-        """See `Kernel`."""
-        raise NotImplementedError
-
-    def curbed(self) -> str | None:
-        """See `Overseer`."""
-        raise NotImplementedError
-
-    def exceeded(self) -> str | None:
-        """See `Overseer`."""
-        return None
-
-    async def how_it_ended(self) -> Died:
-        """What is known of the worker's death."""
-        raise NotImplementedError
-
     def dispose(self) -> None:
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""
         raise NotImplementedError
@@ -401,8 +356,9 @@ def rows_of(event: Finished) -> tuple[Row, ...]:
     return tuple((name, kind, reason, remedy) for name, kind, reason, remedy in rows)
 
 
-def require_memory(spec: KernelSpec) -> None:
-    """Raise for a session that is to forget: processes do not."""
+def require_possible(spec: KernelSpec) -> None:
+    """Raise for a session that is to forget, which processes do not, and for a policy that cannot be laid over one."""
+    policy_of(spec)
     if spec.forgets:
         raise CellblockError(
             "state=None is for trust_level='local': a process remembers from cell to cell",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from cellblock.executors.process.turn import Fetch
+from cellblock.executors.protocol import Fetch
 from cellblock.hosting import to_thread
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
 from cellblock.worker.confine import layout

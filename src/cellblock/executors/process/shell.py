@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 from dataclasses import replace
-from functools import partial
 
 from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import Family, FamilyGone
@@ -16,10 +15,10 @@ from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
-from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.waits import answered, readable
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died
-from cellblock.hosting import clock, sockets
+from cellblock.hosting import clock, sockets, to_thread
 from cellblock.hosting.account import SANDBOX_UID
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
@@ -71,9 +70,9 @@ class Shell:
         family.enter(self)
 
     @classmethod
-    def make(
+    async def make(
         cls, family: Family, kind: Kind, mounts: tuple[Mount, ...] = (), within: tuple[int, ...] = ()
-    ) -> Waits[Shell]:
+    ) -> Shell:
         """Have the nursery make one, or give one that it has ready; `FamilyGone` when it ended before that.
 
         `within` are descriptors of the user and pid namespace of the session that it is a branch of.
@@ -87,8 +86,8 @@ class Shell:
                     family.make_branch(init_end, within, kind, mounts=bool(mounts))
                 else:
                     family.make_shell(init_end, kind, mounts=bool(mounts))
-            placed = (yield partial(_send_trees, mounts, family, channel)) if mounts else ()
-            report, descriptors = yield from _received(channel)
+            placed = await to_thread.run_sync(_send_trees, mounts, family, channel) if mounts else ()
+            report, descriptors = await _received(channel)
             if report is None and not family.alive:
                 raise FamilyGone
             report = report or {"failed": "shell", "reason": "its process ended", "remedy": _ENDED}
@@ -149,18 +148,18 @@ class Shell:
             self._hear()
         return replace(death, excess=self._excess, unruly=self._unruly)
 
-    def end_since(self, began: float, frozen: list[int]) -> Waits[int]:
+    async def end_since(self, began: float, frozen: list[int]) -> int:
         """Kill what the worker has started since a time of CLOCK_BOOTTIME; how many processes that were."""
         self.tell("end", since=began, frozen=frozen)
         try:
-            return int(str((yield from self._answer("end", "count"))["count"]))
+            return int(str((await self._answer("end", "count"))["count"]))
         except CellblockError:  # init is gone, and all that it would have ended; or it has said what failed
             return 0
 
-    def stirred(self, since: int) -> Waits[bool]:
+    async def stirred(self, since: int) -> bool:
         """True where a process beside the worker lives, or has lived since a checkpoint."""
         self.tell("stirred", since=since)
-        return bool((yield from self._answer("stirred", "stirred"))["stirred"])
+        return bool((await self._answer("stirred", "stirred"))["stirred"])
 
     def _hear(self) -> None:
         """Take what init has told by now; EOFError when it is gone."""
@@ -209,10 +208,10 @@ class Shell:
         with contextlib.suppress(ConnectionError):  # init is gone, which the worker's death tells
             control.send_packed(self.channel, packed, [end.fileno() for end in made])
 
-    def kept(self) -> Waits[None]:
+    async def kept(self) -> None:
         """Wait until init has remembered all it was asked to: nothing may write to the files before."""
         while self._kept < self._asked:
-            self._note((yield from self._told()))
+            self._note(await self._told())
 
     @property
     def keeping(self) -> bool:
@@ -225,10 +224,10 @@ class Shell:
                 self._hear()
         return self._kept < self._asked
 
-    def reserve(self) -> Waits[None]:
+    async def reserve(self) -> None:
         """Have init let go of no checkpoint until the next is kept, or one was gone back to."""
         self.tell("reserve")
-        yield from self._answer("reserve", "reserved")
+        await self._answer("reserve", "reserved")
 
     def adopt(self, worker: int, number: int, processes: int, *made: socket.socket) -> None:
         """Tell init which process is the worker now, by its number in the session, and at which checkpoint it is.
@@ -238,48 +237,48 @@ class Shell:
         self._adopted, self._status = worker, None
         self.tell("adopt", *made, worker=worker, number=number, processes=processes)
 
-    def sweep(self, **more: object) -> Waits[list[str]]:
+    async def sweep(self, **more: object) -> list[str]:
         """Kill every process of the session but init; `SessionClosed` when that is gone.
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
         """
         self._excess, self._unruly = "", False
         self.tell("sweep", **more)
-        missed = (yield from self._answer("sweep", "swept"))["missed"]
+        missed = (await self._answer("sweep", "swept"))["missed"]
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
-    def export(self, number: int) -> Waits[list[int]]:
+    async def export(self, number: int) -> list[int]:
         """What a branch is made of: a list of a state's files, the store of them, a `/proc` that shows all processes
         of the session, the user and the pid namespace."""
-        answer, ends = yield from self._asked_apart("export", number=number)
+        answer, ends = await self._asked_apart("export", number=number)
         if not answer["exported"]:
             raise CellblockError(f"this session cannot be branched: {answer['reason']}", hint="a branch needs /proc")
         return ends
 
-    def part(self, copy: int) -> Waits[None]:
+    async def part(self, copy: int) -> None:
         """Have init let a frozen copy, by its number there, make the worker of a branch; 0 ends that."""
-        yield from self._asked_apart("part", copy=copy)
+        await self._asked_apart("part", copy=copy)
 
-    def _asked_apart(self, what: str, **more: object) -> Waits[tuple[dict[str, object], list[int]]]:
+    async def _asked_apart(self, what: str, **more: object) -> tuple[dict[str, object], list[int]]:
         """What init answers on a channel of its own: the turn of a cell that runs hears the other."""
         ours, theirs = control.pair()
         with ours:
             ours.setblocking(False)
             with theirs:
                 self.tell(what, theirs, **more)
-            answer, ends = yield from _received(ours)
+            answer, ends = await _received(ours)
         if answer is None:
             raise files_gone() if self.ended else could_not(what, "see the log of cellblock for the reason")
         return answer, ends
 
-    def admit(self, copy: int) -> Waits[socket.socket]:
+    async def admit(self, copy: int) -> socket.socket:
         """Have init let a frozen copy, by its number there, make a scribe for as long as the channel is open.
 
         Waits until the copy may have one process more: before that it would be refused.
         """
         admitted, answer = self._held_open("admit", copy=copy), None
         try:
-            answer, _ = yield from _received(admitted)
+            answer, _ = await _received(admitted)
             if answer is None:
                 many = CaptureFailed("too many states are being saved", hint="wait until one of them is")
                 raise files_gone() if self.ended else many
@@ -304,11 +303,11 @@ class Shell:
             self.tell(what, theirs, **more)
         return ours
 
-    def take_over(self, files: list[int]) -> Waits[list[str]]:
+    async def take_over(self, files: list[int]) -> list[str]:
         """Have init copy files that `export` of another shell gave; the paths that could not be."""
         with contextlib.suppress(ConnectionError):
             control.send(self.channel, {"do": "import"}, files)
-        missed = (yield from self._answer("import", "imported"))["imported"]
+        missed = (await self._answer("import", "imported"))["imported"]
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     def give_spaces(self) -> None:
@@ -317,7 +316,7 @@ class Shell:
             os.close(space)
         self.spaces = []
 
-    def ending(self, seconds: float) -> Waits[int | None]:
+    async def ending(self, seconds: float) -> int | None:
         """The wait status of the worker that init adopted; None when init does not tell it soon.
 
         A step on the event loop: init's channel has one reader, or another takes the answer that a step waits for.
@@ -326,20 +325,20 @@ class Shell:
         with contextlib.suppress(EOFError, TimeoutError):
             self._hear()
             while self._status is None:
-                yield self.channel.fileno(), max(0.0, deadline - clock.now())
+                await readable(self.channel.fileno(), max(0.0, deadline - clock.now()))
                 self._hear()
         return self._status
 
-    def _answer(self, what: str, word: str) -> Waits[dict[str, object]]:
+    async def _answer(self, what: str, word: str) -> dict[str, object]:
         """The answer to a request, which has this word; notices that come before it are noted."""
-        while word not in (answer := (yield from self._told())):
+        while word not in (answer := await self._told()):
             self._note(answer)
             if answer.get("failed") == what:
                 raise could_not(what, str(answer["reason"]))
         return answer
 
-    def _told(self) -> Waits[dict[str, object]]:
-        told, _ = yield from _received(self.channel)
+    async def _told(self) -> dict[str, object]:
+        told, _ = await _received(self.channel)
         if told is None:
             self._is_gone = True
             raise files_gone()
@@ -403,14 +402,7 @@ def _root(detail: str) -> Applied:
     return Applied(mechanism="root", detail=detail)
 
 
-def _received(channel: socket.socket) -> Waits[tuple[dict[str, object] | None, list[int]]]:
+async def _received(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
     """The next message on a channel that does not block."""
-    try:
-        yield channel.fileno()
-    except TimeoutError:
-        raise IsolationUnavailable(
-            f"a session's first process did not answer within {SECONDS:.0f} s",
-            mechanism="shell",
-            hint="see whether the machine is overloaded",
-        ) from None
+    await answered(channel, "first process", mechanism="shell")
     return control.receive(channel)

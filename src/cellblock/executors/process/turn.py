@@ -9,14 +9,14 @@ import socket
 import struct
 import termios
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import anyio.lowlevel
 
 from cellblock.executors.process import memory
 from cellblock.executors.process.link import Link
-from cellblock.executors.protocol import Curbed, Died, TurnEvent, WorkerGone
+from cellblock.executors.protocol import Curbed, Died, Fetch, TurnEvent, WorkerGone
 from cellblock.executors.text import TextBudget
 from cellblock.hosting import clock, to_thread
 from cellblock.wire.frames import ProtocolError
@@ -59,7 +59,6 @@ _under_way = 0
 """How many turns of this process have begun and not ended."""
 
 
-Fetch = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
 Before = Callable[[], Awaitable[None]]
 """What a request has to wait for before it is sent."""
 
@@ -71,7 +70,7 @@ class Overseer(Protocol):
 
     def finished(self, *, tentative: bool) -> None:
         """The request was carried out. `tentative`: it met its memory limit, for which it may be gone back on."""
-        ...
+        return
 
     def curbed(self) -> str | None:
         """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
@@ -79,7 +78,7 @@ class Overseer(Protocol):
 
     def exceeded(self) -> str | None:
         """What the kernel has killed a process of the session for since this was last asked, if it has."""
-        ...
+        return None
 
 
 class ProcessTurn:

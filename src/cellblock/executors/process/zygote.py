@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +27,7 @@ _log = logging.getLogger("cellblock")
 
 
 class Zygote:
-    """Made by a family, which keeps the lock: `notices` is called by one thread at a time."""
+    """Made by a family, which keeps the lock: one thread at a time reads the channel."""
 
     def __init__(
         self, channel: socket.socket, python: str, preload: Sequence[str], more: Mapping[str, object] | None = None
@@ -71,22 +70,6 @@ class Zygote:
             self.close()
             raise EOFError
         return report
-
-    def notices(self) -> list[dict[str, object]]:
-        """What it has told since this was last asked. At its end the channel is closed."""
-        told = []
-        while self.alive:
-            try:
-                notice = control.heard(self.channel)
-            except BlockingIOError:
-                break
-            except (OSError, json.JSONDecodeError):
-                notice = None
-            if notice is None:
-                self.close()
-                break
-            told.append(notice)
-        return told
 
     def close(self) -> None:
         """It is to end, and nothing more is read."""

@@ -6,8 +6,8 @@ import contextlib
 import logging
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.deaths import DEATH_SECONDS
@@ -15,11 +15,12 @@ from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.linked import death_of
 from cellblock.executors.process.shell import could_not
-from cellblock.executors.process.waits import SECONDS, Waits
+from cellblock.executors.process.waits import SECONDS, answered, readable
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family
+from cellblock.hosting import to_thread
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
 from cellblock.worker import control
@@ -49,7 +50,7 @@ class Keeper:
         self._gone = False
 
     @classmethod
-    def make(cls, family: Family, spec: KernelSpec) -> Waits[Keeper]:
+    async def make(cls, family: Family, spec: KernelSpec) -> Keeper:
         """`FamilyGone` when the zygote ended before there was one."""
         taken = identity.take() if os.getuid() == 0 else None
         account = taken.account if taken else None
@@ -77,14 +78,15 @@ class Keeper:
             os.close(lock)
             if taken:
                 taken.hold.close()
-        report = yield from _received(channel)
+        await answered(channel, "keeper", mechanism="keeper")
+        report = control.heard(channel)
         if report is None:
-            yield partial(keeper.close)
+            await to_thread.run_sync(keeper.close)
             if not family.alive:
                 raise FamilyGone
             raise IsolationUnavailable("keeper: it ended at once", mechanism="keeper", hint="see its message on stderr")
         if "failed" in report:
-            yield partial(keeper.close)
+            await to_thread.run_sync(keeper.close)
             raise failure(report, "")
         return keeper
 
@@ -149,13 +151,10 @@ class Keeper:
         held, self._curbed = self._curbed, None
         return held
 
-    def how_it_ended(self, token: int) -> Waits[Died]:
+    async def how_it_ended(self, token: int) -> Died:
         """The end of a worker that is dead, as far as it is known soon. A step: the channel has one reader."""
         with contextlib.suppress(EOFError, TimeoutError):
-            self.read()
-            while token not in self._ended:
-                yield self.channel.fileno(), DEATH_SECONDS
-                self.read()
+            await self._told(lambda: token in self._ended, DEATH_SECONDS)
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:
             death = replace(death, reason=f"was ended: {self._outgrown}")
@@ -166,31 +165,32 @@ class Keeper:
         with contextlib.suppress(ConnectionError):  # it is gone, which the worker's death tells
             control.send(self.channel, {"do": what, **more})
 
-    def end_since(self, began: float) -> Waits[int]:
+    async def end_since(self, began: float) -> int:
         """Have what the worker started since a time of CLOCK_BOOTTIME killed; how many processes that were."""
         self.tell("end", since=began)
         try:
-            self.read()
-            while not self._counts:
-                yield self.channel.fileno()
-                self.read()
+            await self._told(lambda: bool(self._counts))
         except EOFError:  # it is gone, and all that it would have ended
             return 0
         return self._counts.pop()
 
-    def sweep(self) -> Waits[None]:
+    async def sweep(self) -> None:
         """Have every process of the session killed; `SessionClosed` when the keeper is gone, and with it the files."""
         self._swept, self._unswept = False, ""
         try:
             control.send(self.channel, {"do": "sweep"})
-            self.read()
-            while not self._swept:
-                if self._unswept:
-                    raise could_not("sweep", self._unswept)
-                yield self.channel.fileno()
-                self.read()
+            await self._told(lambda: self._swept or bool(self._unswept))
         except (OSError, EOFError) as error:
             raise self._lost() from error
+        if not self._swept:
+            raise could_not("sweep", self._unswept)
+
+    async def _told(self, known: Callable[[], bool], seconds: float = SECONDS) -> None:
+        """Wait until it has told what makes something known; EOFError once it is gone."""
+        self.read()
+        while not known():
+            await readable(self.channel.fileno(), seconds)
+            self.read()
 
     def _lost(self) -> SessionClosed:
         """What is left to say when the keeper has ended."""
@@ -213,15 +213,3 @@ class Keeper:
         self.let_go()
         if self._gone:
             homes.discard(self.home)
-
-
-def _received(channel: socket.socket) -> Waits[dict[str, object] | None]:
-    try:
-        yield channel.fileno()
-    except TimeoutError:
-        raise IsolationUnavailable(
-            f"a session's keeper did not answer within {SECONDS:.0f} s",
-            mechanism="keeper",
-            hint="see whether the machine is overloaded",
-        ) from None
-    return control.heard(channel)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, MountRefused, RestoreFailed
 from cellblock.executors.process.enclosure import Enclosure
@@ -19,13 +17,11 @@ from cellblock.executors.process.linked import (
     boot_time,
     gone,
     not_started,
-    policy_of,
-    require_memory,
+    require_possible,
     require_walls,
     said_of,
 )
-from cellblock.executors.process.waits import Waits, awaited
-from cellblock.executors.protocol import Capabilities, Capture, Died, KernelSpec, Recovery
+from cellblock.executors.protocol import Capabilities, Capture, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
 from cellblock.executors.room import short_of
@@ -68,7 +64,7 @@ class ReducedLauncher:
                 mechanism="door",
                 hint=f"give the session a tool that asks the network, or {_FULL}",
             )
-        return await awaited(_opening(spec))
+        return await _opening(spec)
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         """None are kept: whoever asks for some is told so."""
@@ -76,24 +72,16 @@ class ReducedLauncher:
             raise CellblockError('walls="reduced" keeps no sessions ready', hint=f"open them when needed, or {_FULL}")
 
 
-def _opening(spec: KernelSpec) -> Waits[ReducedKernel]:
-    require_memory(spec)
-    policy_of(spec)  # before anything is made
+async def _opening(spec: KernelSpec) -> ReducedKernel:
+    require_possible(spec)  # before anything is made
     profile = Profile(interpreter(spec.python), spec.preload, spec.policy is not None)
     for _ in range(_TRIES):
-        family = yield partial(family_of, profile, spec.progress)
+        family = await to_thread.run_sync(family_of, profile, spec.progress)
         try:
-            keeper = yield from Keeper.make(family, spec)
+            keeper = await Keeper.make(family, spec)
         except FamilyGone:
             continue
-        kernel = ReducedKernel(keeper, spec)
-        try:
-            yield from kernel.attach()
-            yield from kernel.begin()
-        except BaseException:
-            kernel.dispose()
-            raise
-        return kernel
+        return await ReducedKernel(keeper, spec).open()
     raise IsolationUnavailable(
         f"the process that makes sessions ended {_TRIES} times while one was opened",
         mechanism="start",
@@ -116,8 +104,7 @@ class ReducedKernel(LinkedKernel):
         self._tokens = 0
         self.capabilities = Capabilities(trust_level=self.trust_level, python="", walls=())
 
-    def attach(self) -> Waits[None]:
-        """Have a worker made and learn what walls it stands behind. It waits for `begin`."""
+    async def attach(self) -> None:
         link = self._link = self._linked()
         self._tokens += 1
         link.token = self._tokens
@@ -126,11 +113,11 @@ class ReducedKernel(LinkedKernel):
         finally:
             link.close_ends()
         try:
-            hello = yield from link.hello()
+            hello = await link.introduced(Hello)
         except TimeoutError:
             hello = None
         if hello is None:
-            death = yield from self._keeper.how_it_ended(link.token)
+            death = await self._keeper.how_it_ended(link.token)
             raise short_of(OSError(self._keeper.unmade, "")) or not_started(said_of(death))
         require_walls(hello)
         walls = self._walls(hello, link.pid)
@@ -169,7 +156,7 @@ class ReducedKernel(LinkedKernel):
     async def end_since(self, seconds: float) -> int:
         began = boot_time() - seconds
         async with self._changing:
-            return await awaited(self._keeper.end_since(began)) if self._open else 0
+            return await self._keeper.end_since(began) if self._open else 0
 
     async def recover(self, steps: int = 0) -> Recovery:
         """There are no checkpoints: an empty namespace over the same files."""
@@ -177,11 +164,11 @@ class ReducedKernel(LinkedKernel):
             self._require_open()
             lost = gone(self._link.names) if self._link is not None else ()
             self._unlink()
-            await awaited(self._keeper.sweep())
+            await self._keeper.sweep()
             if self._enclosure.full:
                 await to_thread.run_sync(self._enclosure.await_room)
-            await awaited(self.attach())
-            await awaited(self.begin())
+            await self.attach()
+            await self.begin()
             return Recovery(exact=False, fresh=True, lost=lost)
 
     async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
@@ -189,13 +176,8 @@ class ReducedKernel(LinkedKernel):
         raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 
     async def restore(
-        self,
-        snapshot: Snapshot,
-        fetch: Callable[[Sequence[str]], Awaitable[Sequence[bytes]]],
-        *,
-        seconds: float = 60.0,
-        suspects: Suspects | None = None,
-    ) -> tuple[tuple[str, str, str, str], ...]:
+        self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
+    ) -> tuple[Row, ...]:
         """See `Kernel`."""
         raise RestoreFailed(f"{self.where} restores nothing yet", hint=self.instead)
 
@@ -238,7 +220,7 @@ class ReducedKernel(LinkedKernel):
         """What is known of the worker's death."""
         async with self._changing:  # which reads the keeper's channel, too
             self._require_open()
-            death = await awaited(self._keeper.how_it_ended(self._living().token))
+            death = await self._keeper.how_it_ended(self._living().token)
         return replace(death, excess=death.excess or self.exceeded() or "")
 
     def exceeded(self) -> str | None:

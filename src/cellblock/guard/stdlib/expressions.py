@@ -106,28 +106,19 @@ class Expressions:
         return quick
 
     def match(self, pattern: re.Pattern[Any], string: Any, pos: int = 0, endpos: int = _END) -> Any:
-        if (
-            not self._bears(pattern, string, anchored=True)
-            and self._try("match", pattern, string, pos, endpos) is False
-        ):
-            return None
-        return pattern.match(string, pos, endpos)
+        return self._once("match", pattern, string, pos, endpos)
 
     def fullmatch(self, pattern: re.Pattern[Any], string: Any, pos: int = 0, endpos: int = _END) -> Any:
-        if (
-            not self._bears(pattern, string, anchored=True)
-            and self._try("fullmatch", pattern, string, pos, endpos) is False
-        ):
-            return None
-        return pattern.fullmatch(string, pos, endpos)
+        return self._once("fullmatch", pattern, string, pos, endpos)
 
     def search(self, pattern: re.Pattern[Any], string: Any, pos: int = 0, endpos: int = _END) -> Any:
-        if (
-            not self._bears(pattern, string, anchored=False)
-            and self._try("search", pattern, string, pos, endpos) is False
-        ):
+        return self._once("search", pattern, string, pos, endpos)
+
+    def _once(self, name: str, pattern: re.Pattern[Any], string: Any, pos: int, endpos: int) -> Any:
+        bears = self._bears(pattern, string, anchored=name in _ANCHORED)
+        if not bears and self._try(name, pattern, string, pos, endpos) is False:
             return None
-        return pattern.search(string, pos, endpos)
+        return getattr(pattern, name)(string, pos, endpos)
 
     def findall(self, pattern: re.Pattern[Any], string: Any, pos: int = 0, endpos: int = _END) -> Any:
         if not self._bears(pattern, string, anchored=False) or _size(string) > _LISTED:

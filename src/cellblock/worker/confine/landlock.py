@@ -107,7 +107,8 @@ def apply(
             return _unavailable(str(error))
     finally:
         os.close(ruleset)
-    return Applied(mechanism=MECHANISM, detail=_detail(abi))
+    left_open = (gap for needed, gap in _OPEN_BELOW if abi < needed)
+    return Applied(mechanism=MECHANISM, detail="; ".join([f"ABI {abi}", *left_open]))
 
 
 def _allow_paths(ruleset: int, paths: Iterable[str], access: int) -> None:
@@ -125,10 +126,6 @@ def _log_flags(abi: int) -> int:
     if abi < 7:
         return 0
     return syscalls.LANDLOCK_RESTRICT_SELF_LOG_SAME_EXEC_OFF | syscalls.LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF
-
-
-def _detail(abi: int) -> str:
-    return "; ".join([f"ABI {abi}", *(gap for needed, gap in _OPEN_BELOW if abi < needed)])
 
 
 def _unavailable(reason: str) -> Unavailable:

@@ -1,7 +1,7 @@
 """The listener of a supervised system call filter: calls that wait in the kernel for an answer.
 
-A call is taken by `receive` and let go by `allow` or `refuse`. Its arguments are registers, which the process that
-waits cannot change meanwhile; what a pointer leads to could be, and is not to be judged here.
+A call is taken by `receive` and let go by `allow`, `give` or `refuse`. Its arguments are registers, which the process
+that waits cannot change meanwhile; what a pointer leads to could be, and is not to be judged here.
 """
 
 import errno
@@ -14,7 +14,7 @@ from cellblock.worker.confine.syscalls import MACHINE
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, pid, flags; struct seccomp_data: number, arch, place, arguments
 _ANSWER = struct.Struct("=QqiI")  # id, value, error, flags
-_RECEIVE, _SEND, _SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082104
+_RECEIVE, _SEND, _IS_VALID, _SET_FLAGS = 0xC0502100, 0xC0182101, 0x40082102, 0x40082104
 _GO_ON = 1
 _SWITCH_TO_WHO_WAITS = struct.pack("=Q", 1)
 _GONE = (errno.ENOENT, errno.EINTR, errno.ENOTCONN)
@@ -62,6 +62,16 @@ def receive(listener: int) -> Call | None:
 def allow(listener: int, call: Call) -> None:
     """Let the call be carried out as if there were no filter."""
     _answer(listener, _ANSWER.pack(call.id, 0, 0, _GO_ON))
+
+
+def require_waiting(listener: int, call: Call) -> None:
+    """OSError where the thread that made the call waits no more: its number may be another's by now."""
+    fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", call.id))
+
+
+def give(listener: int, call: Call, value: int) -> None:
+    """Have the call give a value, as if it had been carried out."""
+    _answer(listener, _ANSWER.pack(call.id, value, 0, 0))
 
 
 def refuse(listener: int, call: Call, error: int) -> None:

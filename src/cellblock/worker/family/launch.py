@@ -18,7 +18,7 @@ from cellblock.worker.border import report
 from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
-from cellblock.worker.family import nursery
+from cellblock.worker.family.nursery import Nursery
 
 
 def launch(
@@ -46,7 +46,7 @@ def launch(
         os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
     try:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        nursery.serve(channel, zygote_channel, late=seen.late, boot=boot, idle_seconds=idle_seconds)
+        Nursery(channel, zygote_channel, late=seen.late, boot=boot).serve(idle_seconds)
     except BaseException:
         traceback.print_exc()
     os._exit(70)

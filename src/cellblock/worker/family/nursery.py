@@ -6,12 +6,15 @@ the family's pid namespace: when it exits, every session dies with it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
 import sys
 import traceback
+from collections.abc import Iterator
 from functools import partial
+from typing import NoReturn
 
 from cellblock.hosting import sockets
 from cellblock.hosting.account import READABLE, unreadable
@@ -32,197 +35,154 @@ _SIZES = ("disk_bytes", "files", "memory_bytes", "checkpoint_bytes", "door")
 """What of a kind of session concerns its init."""
 
 
-def serve(
-    channel: socket.socket, first: socket.socket, *, late: tuple[str, ...], boot: str, idle_seconds: float
-) -> None:
-    """Make a zygote for `first`, and then what each message asks for. Never returns.
-
-    Ends when the host is gone, or when no session has lived for so long.
+class Nursery:
+    """Makes a zygote for `first`, then what each message asks for. `boot` is the file that later zygotes start with.
 
     `{"make": "shell"}` has the kind of session, and init's control channel; `{"make": "zygote"}` the zygote's;
     `{"make": "spares"}` the kind, how many, and perhaps a channel to say on that they are there.
     """
-    children = Children(channel)
-    spares = Spares(children, partial(_make_shell, late=late, children=children))
-    children.hold(channel.close, spares.close)
-    border = Border(partial(control.tell, channel))
-    obey = partial(_obey, channel, children=children, spares=spares, late=late, boot=boot)
-    take_in = partial(_take_in, children=children, spares=spares, late=late, boot=boot)
-    with first:
-        _start_zygote(first, children, spares, late, "")
-    readable = select.poll()
-    readable.register(channel, select.POLLIN)
-    readable.register(spares, select.POLLIN)
-    while True:
-        pause = min(spares.work(), children.left(idle_seconds))
-        ready = [descriptor for descriptor, _ in readable.poll(max(0.0, pause) * 1e3)]
-        if not ready and children.left(idle_seconds) <= 0:
+
+    def __init__(self, channel: socket.socket, first: socket.socket, *, late: tuple[str, ...], boot: str) -> None:
+        self._channel = channel
+        self._late = late
+        self._boot = boot
+        self._children = Children(channel)
+        self._spares = Spares(self._children, self._make_shell)
+        self._children.hold(channel.close, self._spares.close)
+        with first:
+            self._start_zygote(first, "")
+
+    def serve(self, idle_seconds: float) -> NoReturn:
+        """Until the host is gone, or no session has lived for so long."""
+        border = Border(partial(control.tell, self._channel))
+        readable = select.poll()
+        readable.register(self._channel, select.POLLIN)
+        readable.register(self._spares, select.POLLIN)
+        while True:
+            pause = min(self._spares.work(), self._children.left(idle_seconds))
+            ready = [descriptor for descriptor, _ in readable.poll(max(0.0, pause) * 1e3)]
+            if not ready and self._children.left(idle_seconds) <= 0:
+                os._exit(0)
+            if self._spares.fileno() in ready:
+                border.carry_out("take in", self._take_in)
+            if self._channel.fileno() in ready:
+                border.carry_out("receive", self._obey)
+
+    def _take_in(self) -> None:
+        for kind, waiting in self._spares.take_in():
+            self._carry_out({"make": "shell", "kind": kind, "mounts": False, "spare": False}, waiting, [])
+
+    def _obey(self) -> None:
+        """Do what the next message asks for; who is to hear of it is told of a failure."""
+        received, descriptors = control.receive(self._channel)
+        if received is None:
             os._exit(0)
-        if spares.fileno() in ready:
-            border.carry_out("take in", take_in)
-        if channel.fileno() in ready:
-            border.carry_out("receive", obey)
+        host = sockets.adopted(descriptors[0]) if descriptors else None
+        self._carry_out(received, host, descriptors[1:])
+        control.close_all(descriptors[1:])
 
-
-def _take_in(*, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
-    for kind, waiting in spares.take_in():
-        message: Message = {"make": "shell", "kind": kind, "mounts": False, "spare": False}
-        _carry_out(message, waiting, children, spares, late, boot)
-
-
-def _obey(channel: socket.socket, *, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
-    """Do what the next message asks for; who is to hear of it is told of a failure."""
-    received, descriptors = control.receive(channel)
-    if received is None:
-        os._exit(0)
-    host = sockets.adopted(descriptors[0]) if descriptors else None
-    if received["make"] == "branch":
-        _branch_off(received, host, descriptors[1:], late=late, children=children)
-    else:
-        _carry_out(received, host, children, spares, late, boot)
-
-
-def _carry_out(
-    message: Message,
-    host: socket.socket | None,
-    children: Children,
-    spares: Spares,
-    late: tuple[str, ...],
-    boot: str,
-) -> None:
-    match message:
-        case {"make": "spares", "kind": dict(kind), "count": int(count)}:
-            spares.keep(kind, count, host)
-            return
-        case {"make": "spare", "kind": dict(kind), "seconds": float(seconds)}:
-            spares.keep_one(kind, seconds)
-            return
-    assert host is not None
-
-    def make() -> None:
+    def _carry_out(self, message: Message, host: socket.socket | None, more: list[int]) -> None:
         match message:
-            case {"make": "zygote"}:
-                _start_zygote(host, children, spares, late, boot)
-            case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
-                if not (spare and spares.hand_out(kind, host)) and children.fork() == 0:
-                    _make_shell(kind, host, late=late, children=children, mounts=mounts)
+            case {"make": "spares", "kind": dict(kind), "count": int(count)}:
+                self._spares.keep(kind, count, host)
+                return
+            case {"make": "spare", "kind": dict(kind), "seconds": float(seconds)}:
+                self._spares.keep_one(kind, seconds)
+                return
+        assert host is not None
 
-    with host:
-        Border(partial(control.tell, host)).carry_out("start", make)
+        def make() -> None:
+            match message:
+                case {"make": "zygote"}:
+                    self._start_zygote(host, self._boot)
+                case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
+                    if not (spare and self._spares.hand_out(kind, host)) and self._children.fork() == 0:
+                        self._make_shell(kind, host, mounts=mounts)
+                case {"make": "branch", "kind": dict(kind), "mounts": bool(mounts)}:
+                    if self._children.fork() == 0:
+                        self._make_nested(kind, host, more, mounts=mounts)
 
+        with host:
+            Border(partial(control.tell, host)).carry_out("start", make)
 
-def _start_zygote(host: socket.socket, children: Children, spares: Spares, late: tuple[str, ...], boot: str) -> None:
-    ours, theirs = control.pair()
-    with theirs:
-        if children.fork() == 0:
-            ours.close()
-            children.close()
-            _become_zygote(host, theirs, late, boot)
-    spares.use(ours)
+    def _start_zygote(self, host: socket.socket, boot: str) -> None:
+        ours, theirs = control.pair()
+        with theirs:
+            if self._children.fork() == 0:
+                ours.close()
+                self._children.close()
+                self._become_zygote(host, theirs, boot)
+        self._spares.use(ours)
 
+    def _make_shell(self, kind: Message, host: socket.socket, *, mounts: bool = False) -> None:
+        """In a child: new namespaces, then their first process; this one is only the step between."""
+        with _told(host):
+            namespaces.split(inside=SESSION_UID)
+            first = os.fork()
+            if first == 0:
+                self._furnish(kind, host, mounts=mounts, nested=False)
+            self._children.announce(first)
+            os._exit(0)
 
-def _make_shell(
-    kind: Message, host: socket.socket, *, late: tuple[str, ...], children: Children, mounts: bool = False
-) -> None:
-    """In a child: new namespaces, then their first process; this one is only the step between."""
-    try:
-        namespaces.split(inside=SESSION_UID)
-        first = os.fork()
-        if first == 0:
-            children.close()
-            sizes = {name: int(str(kind[name])) for name in _SIZES}
-            init.run(host, **sizes, late=late, mounts=mounts, nested=False)
-        children.announce(first)
-        os._exit(0)
-    except WallRefused as refused:
-        control.tell(host, refused.report)
-        os._exit(1)
-    except BaseException as error:
-        _fail(host, error)
+    def _make_nested(self, kind: Message, host: socket.socket, namespaces_of: list[int], *, mounts: bool) -> None:
+        """In a child: as `_make_shell`, in namespaces nested in those of a session, by descriptors of two of its own.
 
-
-def _branch_off(
-    message: Message, host: socket.socket | None, namespaces_of: list[int], *, late: tuple[str, ...], children: Children
-) -> None:
-    """A shell whose namespaces are nested in those of a session, by descriptors of its user and pid namespace."""
-    assert host is not None
-    kind, mounts = message["kind"], bool(message["mounts"])
-    assert isinstance(kind, dict)
-
-    def make() -> None:
-        if children.fork() == 0:
-            _make_nested(kind, host, namespaces_of, late=late, children=children, mounts=mounts)
-
-    with host:
-        Border(partial(control.tell, host)).carry_out("start", make)
-    for descriptor in namespaces_of:
-        os.close(descriptor)
-
-
-def _make_nested(
-    kind: Message,
-    host: socket.socket,
-    namespaces_of: list[int],
-    *,
-    late: tuple[str, ...],
-    children: Children,
-    mounts: bool,
-) -> None:
-    """In a child: as `_make_shell`. Its step between is of the session's pid namespace, and so adopted by its init."""
-    try:
-        user, processes = namespaces_of
-        namespaces.nest(user, processes, inside=SESSION_UID)
-        os.close(user)
-        os.close(processes)
-        if os.fork() == 0:
-            unshare(CLONE_NEWPID)
+        Its step between is of the session's pid namespace, and so adopted by its init.
+        """
+        with _told(host):
+            user, processes = namespaces_of
+            namespaces.nest(user, processes, inside=SESSION_UID)
+            os.close(user)
+            os.close(processes)
             if os.fork() == 0:
-                children.close()
-                sizes = {name: int(str(kind[name])) for name in _SIZES}
-                init.run(host, **sizes, late=late, mounts=mounts, nested=True)
-        os._exit(0)
-    except WallRefused as refused:
-        control.tell(host, refused.report)
-        os._exit(1)
-    except BaseException as error:
-        _fail(host, error)
+                unshare(CLONE_NEWPID)
+                if os.fork() == 0:
+                    self._furnish(kind, host, mounts=mounts, nested=True)
+            os._exit(0)
+
+    def _furnish(self, kind: Message, host: socket.socket, *, mounts: bool, nested: bool) -> None:
+        """In the first process of new namespaces: become a session's init. Does not return."""
+        self._children.close()
+        sizes = {name: int(str(kind[name])) for name in _SIZES}
+        init.run(host, **sizes, late=self._late, mounts=mounts, nested=nested)
+
+    def _become_zygote(self, host: socket.socket, nursery: socket.socket, boot: str) -> None:
+        """In a child: a root like a session's, then a zygote in it, as another program if that has a file to `boot`.
+
+        The first zygote is this copy of us, which saves an interpreter's start and a third of the imports. A later one,
+        in the place of one that ended, is executed, so that it has nothing of what we have met since.
+        """
+        with _told(host):
+            # opened here: where the host masks its /proc, the root entered next has none
+            own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+            tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)
+            unshare(CLONE_NEWNS)
+            entered = root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=self._late)
+            if entered.processes >= 0:
+                os.close(entered.processes)  # no worker is to inherit a way to see all processes
+            if unread := unreadable():
+                raise WallRefused("identity", f"{unread} cannot be read by the account that sessions run as", READABLE)
+            if not boot:
+                enter_packages()
+                from cellblock.worker.family import zygote
+
+                zygote.serve(host, nursery, own=own, tasks=tasks)
+            passed = (host.fileno(), nursery.fileno(), own, tasks)
+            for descriptor in passed:
+                os.set_inheritable(descriptor, True)
+            words = [sys.executable, "-s", "-P", "-S", boot, "zygote", *map(str, passed)]
+            os.execv(sys.executable, words)  # noqa: S606 - that there is no shell is the point
 
 
-def _become_zygote(host: socket.socket, nursery: socket.socket, late: tuple[str, ...], boot: str) -> None:
-    """In a child: a root like a session's, then a zygote in it, as another program if that has a file to `boot`.
-
-    The first zygote is this copy of us, which saves an interpreter's start and a third of the imports. A later one,
-    in the place of one that ended, is executed, so that it has nothing of what we have met since.
-    """
+@contextlib.contextmanager
+def _told(host: socket.socket) -> Iterator[None]:
+    """In a child, around what does not return: what it fails in is told, and ends it."""
     try:
-        # opened here: where the host masks its /proc, the root entered next has none
-        own = os.open("/proc/self/ns/pid", os.O_RDONLY)
-        tasks = os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)
-        unshare(CLONE_NEWNS)
-        entered = root.enter(disk_bytes=_SCRATCH_BYTES, files=_SCRATCH_FILES, late=late)
-        if entered.processes >= 0:
-            os.close(entered.processes)  # no worker is to inherit a way to see all processes
-        if unread := unreadable():
-            raise WallRefused("identity", f"{unread} cannot be read by the account that sessions run as", READABLE)
-        if not boot:
-            enter_packages()
-            from cellblock.worker.family import zygote
-
-            zygote.serve(host, nursery, own=own, tasks=tasks)
-        passed = (host.fileno(), nursery.fileno(), own, tasks)
-        for descriptor in passed:
-            os.set_inheritable(descriptor, True)
-        words = [sys.executable, "-s", "-P", "-S", boot, "zygote", *map(str, passed)]
-        os.execv(sys.executable, words)  # noqa: S606 - that there is no shell is the point
+        yield
     except WallRefused as refused:
         control.tell(host, refused.report)
-        os._exit(1)
     except BaseException as error:
-        _fail(host, error)
-
-
-def _fail(host: socket.socket, error: BaseException) -> None:
-    control.tell(host, report("root", error))
-    if not isinstance(error, OSError):
-        traceback.print_exception(error)
+        control.tell(host, report("root", error))
+        if not isinstance(error, OSError):
+            traceback.print_exception(error)
     os._exit(1)

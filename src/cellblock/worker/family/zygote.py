@@ -7,7 +7,6 @@ when they are imported reaches nothing of the host's.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import select
 import signal
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from cellblock.hosting.waiting import ready
-from cellblock.worker import control, laid, late, main
+from cellblock.worker import control, main
 from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
 from cellblock.worker.ended import ended_children
@@ -42,8 +41,7 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
     names = profile["preload"]
     assert isinstance(names, list)
     preload(channel, names, tasks)
-    main.prepare(laid.load(modules) if profile.get("guard") else modules)
-    _settle(saved=bool(profile.get("saved")))
+    main.prepare(modules, guarded=bool(profile.get("guard")), saved=bool(profile.get("saved")))
     control.send(channel, {"ready": True})
     signal.signal(signal.SIGCHLD, lambda *_: _report_deaths(channel))
     asking = select.poll()
@@ -56,20 +54,11 @@ def serve(channel: socket.socket, nursery: socket.socket, *, own: int, tasks: in
             if message is None:
                 os._exit(0)
             if "saved" in message:
-                _settle(saved=True)
+                main.settle(saved=True)
                 continue
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
             _attach(channel, nursery, message, descriptors, own)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-
-
-def _settle(*, saved: bool) -> None:
-    """Have the collector leave alone what workers share; with what saving them takes, if they are to be `saved`."""
-    if saved:
-        for name in late.SAVING:
-            late.load(name)
-    gc.collect()
-    gc.freeze()
 
 
 def preload(channel: socket.socket, names: Sequence[str], tasks: int) -> None:
@@ -102,8 +91,7 @@ def _attach(
         setns(own, CLONE_NEWPID)
         if pid:
             control.tell(channel, {"attached": message["token"], "pid": pid})
-    for descriptor in descriptors:
-        os.close(descriptor)
+    control.close_all(descriptors)
 
 
 def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init: int, kept: list[int], own: int) -> int:

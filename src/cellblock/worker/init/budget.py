@@ -205,7 +205,8 @@ class Budget:
             copy.close()
         if self._leaving:
             return _SOON_SECONDS, None
-        if self.reserved or worker not in running or not self._may_be_too_much():
+        may_be_too_much = len(self._copies) > self.spared and sum(copy.most for copy in self._copies) > self._limit
+        if self.reserved or worker not in running or not may_be_too_much:
             self._counting = None
             return None, None
         if self._counting is None:
@@ -230,9 +231,6 @@ class Budget:
             return None, None
         self._next = 0.0
         return _SOON_SECONDS, self._copies[0].newest
-
-    def _may_be_too_much(self) -> bool:
-        return len(self._copies) > self.spared and sum(copy.most for copy in self._copies) > self._limit
 
     def _before_counting(self, running: Collection[int]) -> float | None:
         """Seconds to wait before a count; None where there is no reason for one."""

@@ -69,8 +69,7 @@ class Captures:
         if capture is None:
             return False
         message, descriptors = control.receive(capture.channel)
-        for one in descriptors:
-            os.close(one)
+        control.close_all(descriptors)
         if message is None:
             self._finish(descriptor)
         elif "scribe" in message and not capture.scribe:

@@ -36,9 +36,7 @@ def end_all(spared: frozenset[int] = frozenset()) -> None:
     _signal_all(signal.SIGSTOP)
     doomed = [process for process in holdings.processes() if process not in spared]
     ends = _ends(doomed)
-    for process in doomed:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+    _kill(doomed)
     _signal_all(signal.SIGCONT)
     _await(ends)
 
@@ -66,9 +64,7 @@ def end_since(
     try:
         doomed = _started_since(int(began * holdings.TICKS), worker, spared, processes)
         ends = _ends(doomed)
-        for process in doomed:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        _kill(doomed)
     finally:
         _signal_all(signal.SIGCONT)
     _await(ends)
@@ -111,6 +107,12 @@ def _await(ends: list[int]) -> None:
     for end in ends:
         ready(end, seconds=deadline - time.monotonic())
         os.close(end)
+
+
+def _kill(processes: Iterable[int]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _signal_all(number: signal.Signals) -> None:

@@ -86,27 +86,21 @@ class Foreign(Chunk):
 
     __slots__ = ()
 
-    def __init__(self, store: int, name: str, pieces: Pieces, *, sparse: bool) -> None:
+    def __init__(self, store: int, name: Any, pieces: Pieces, *, sparse: bool) -> None:
         self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
 
     def __del__(self) -> None:
         """It is not ours."""
 
 
-class Packed(Chunk):
+class Packed(Foreign):
     """A chunk in a file of the host's, at a place and of a length. It holds data where its pieces say."""
 
     __slots__ = ()
 
-    def __init__(self, store: int, name: list[int], pieces: Pieces, *, sparse: bool) -> None:
-        self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
-
     def read(self) -> bytes:
         start, length = self._name
         return os.pread(self._store, length, start)
-
-    def __del__(self) -> None:
-        """It is not ours."""
 
 
 @dataclass(slots=True)

@@ -114,8 +114,7 @@ class Service:
             os._exit(0)
         what = str(message["do"])
         done = self._border.carry_out(what, lambda: self._answers[what](message, descriptors), asked=True)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        control.close_all(descriptors)
         if what == "keep" and not done:  # the checkpoint has no files to go back to
             control.tell(self._channel, {"gone": message["number"]})
             control.tell(self._channel, {"kept": message["number"]})
@@ -326,7 +325,7 @@ class Service:
 
     def _branches(self, message: Message, _descriptors: list[int]) -> None:
         """Branches may have so many processes in all."""
-        self._quota.give(_number(message["processes"]), self._watch.own_processes())
+        self._quota.give(_number(message["processes"]), holdings.processes())
 
     def _admit(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy, of this session or a branch, make a scribe while the host holds a channel open."""

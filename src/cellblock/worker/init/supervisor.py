@@ -104,13 +104,11 @@ class Supervisor:
         """
         if not self.parting:
             return False
-        status = _stat(caller)
-        return holdings.nested(caller) or (bool(status) and int(status[1]) == self.parting)
+        return holdings.nested(caller) or holdings.parent(caller) == self.parting
 
     def _is_scribe(self, caller: int) -> bool:
         """Whether it is a child of a frozen copy that makes a scribe, which then walls itself in further."""
-        status = _stat(caller) if self.saving else []
-        return bool(status) and int(status[1]) in self.saving
+        return bool(self.saving) and holdings.parent(caller) in self.saving
 
     def _is_out_of_reach(self, target: int, caller: int) -> bool:
         if target == 1 or target in self.copies:
@@ -142,29 +140,9 @@ def _hides(process: int) -> bool:
 
 def _are_of_one_family(target: int, caller: int) -> bool:
     """Whether a process that hides itself is the caller, or the caller's parent or ordinary child."""
-    of_caller, of_target = _stat(caller), _stat(target)
+    of_caller, of_target = holdings.stat(caller), holdings.stat(target)
     if not of_caller or not of_target:
         return False
-    process = _process(caller)
+    process = holdings.process_of(caller)
     is_parent, is_child = int(of_caller[1]) == target, int(of_target[1]) == process and of_target[35] == _SIGCHLD
-    return is_parent or is_child or process == _process(target)
-
-
-def _stat(process: int) -> list[bytes]:
-    """The words of its `stat` behind its name, which may hold anything; none where it is gone."""
-    try:
-        with open(procfs.path(f"{process}/stat"), "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def _process(thread: int) -> int:
-    """The process that a thread belongs to."""
-    try:
-        with open(procfs.path(f"{thread}/status"), "rb") as file:
-            text = file.read()
-    except OSError:
-        return 0
-    at = text.index(b"Tgid:") + 5
-    return int(text[at : text.index(b"\n", at)])
+    return is_parent or is_child or process == holdings.process_of(target)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from cellblock.worker import holdings
 from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
 from cellblock.worker.init.crowd import Crowd
-from cellblock.worker.init.mappings import written_through_memory
 from cellblock.worker.init.pace import Pace
 from cellblock.worker.init.sockets import Account, Sockets
 
@@ -132,11 +131,7 @@ class Watch:
 
     def mapped(self, device: int) -> frozenset[int]:
         """Inodes of a tmpfs that a process of the session may be changing through its memory."""
-        return written_through_memory((one for one in self._processes() if one not in self.frozen), device)
-
-    def own_processes(self) -> list[int]:
-        """The session's processes, frozen copies too."""
-        return list(self._processes())
+        return holdings.written_through_memory((one for one in self._processes() if one not in self.frozen), device)
 
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""

@@ -170,9 +170,6 @@ class _Reading:
 
     # ------------------------------------------------------------------------------ containers
 
-    def _value(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
-        return data
-
     def _list(self, ref: _Ref, data: Any, children: list[_Ref]) -> Any:
         made: list[Any] = list(data or ())
         self._fill(ref, lambda: made.extend(self._all(children)))
@@ -234,28 +231,16 @@ class _Reading:
         self._fill(ref, lambda: made.extend(self._whole(children[0])))
         return made
 
-    def _slice(self, _ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
-        return slice(*self._all(children))
-
     def _cell(self, ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
         made = types.CellType()
         if children:
             self._fill(ref, lambda: setattr(made, "cell_contents", self.object(children[0])))
         return made
 
-    def _pattern(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
-        return re.compile(data[0], data[1])
-
     def _random(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
         made = Random()  # noqa: S311 - one of the cells' own
         made.setstate((data[0], tuple(data[1]), data[2]))
         return made
-
-    def _alias(self, _ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
-        return types.GenericAlias(*self._all(children))
-
-    def _union(self, _ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
-        return functools.reduce(operator.or_, self.object(children[0]))
 
     # -------------------------------------------------------------------------- what is granted
 
@@ -263,9 +248,6 @@ class _Reading:
         if "." in data or data not in self._world.builtins:
             raise _Unread(f"{data} is not granted here")
         return self._world.builtins[data]
-
-    def _module(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
-        return self._world.importer.module(data)
 
     def _member(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
         module, name = data
@@ -299,9 +281,6 @@ class _Reading:
 
         self._fill(ref, fill)
         return made
-
-    def _method(self, _ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
-        return types.MethodType(*self._all(children))
 
     def _partial(self, _ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
         kind, function, args = self._all(children[:3])
@@ -376,9 +355,6 @@ class _Reading:
         self._fill(ref, lambda: _put_attributes(made, data, self._all(children[2:])))
         return made
 
-    def _enum(self, _ref: _Ref, data: Any, children: list[_Ref]) -> Any:
-        return namespace(self.object(children[0]))["_member_map_"][data]
-
 
 def _is_whole(kind: type) -> bool:
     return kind in (dict, list, set, OrderedDict, Counter, *_WHOLE_NOW)
@@ -413,7 +389,7 @@ def _told(error: Exception) -> str:
 
 _Make = Callable[[_Reading, _Ref, Any, list[_Ref]], Any]
 _MAKERS: dict[str, _Make] = {
-    "value": _Reading._value,
+    "value": lambda reading, ref, data, children: data,
     "list": _Reading._list,
     "tuple": _Reading._tuple,
     "set": _Reading._set,
@@ -423,20 +399,20 @@ _MAKERS: dict[str, _Make] = {
     "OrderedDict": lambda reading, *given: reading._pairs(OrderedDict)(*given),
     "defaultdict": _Reading._defaultdict,
     "deque": _Reading._deque,
-    "slice": _Reading._slice,
+    "slice": lambda reading, ref, data, children: slice(*reading._all(children)),
     "cell": _Reading._cell,
-    "pattern": _Reading._pattern,
+    "pattern": lambda reading, ref, data, children: re.compile(data[0], data[1]),
     "random": _Reading._random,
-    "alias": _Reading._alias,
-    "union": _Reading._union,
-    "array": _Reading._value,
+    "alias": lambda reading, ref, data, children: types.GenericAlias(*reading._all(children)),
+    "union": lambda reading, ref, data, children: functools.reduce(operator.or_, reading.object(children[0])),
+    "array": lambda reading, ref, data, children: data,
     "object": lambda *_: object(),
     "nonetype": lambda *_: type(None),
     "known": _Reading._known,
-    "module": _Reading._module,
+    "module": lambda reading, ref, data, children: reading._world.importer.module(data),
     "member": _Reading._member,
     "function": _Reading._function,
-    "method": _Reading._method,
+    "method": lambda reading, ref, data, children: types.MethodType(*reading._all(children)),
     "partial": _Reading._partial,
     "decorated": _Reading._decorated,
     "cached": _Reading._cached,
@@ -444,5 +420,5 @@ _MAKERS: dict[str, _Make] = {
     "namedtuple": _Reading._namedtuple,
     "instance": _Reading._instance,
     "error": _Reading._error,
-    "enum": _Reading._enum,
+    "enum": lambda reading, ref, data, children: namespace(reading.object(children[0]))["_member_map_"][data],
 }

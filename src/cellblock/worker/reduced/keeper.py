@@ -21,10 +21,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import cast
 
-from cellblock.worker import control, main
+from cellblock.worker import control, ended, main
 from cellblock.worker.border import Border
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
-from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import environment
 from cellblock.worker.init import ending
 from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, UNSEEN, Excess, Watch
@@ -95,9 +94,7 @@ class Keeper:
         self._expected: socket.socket | None = None
         self._look_at = 0.0
         self._uncounted = False
-        self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
+        self._children = ended.watched()
         self._poll = select.poll()
         self._poll.register(channel, select.POLLIN)
         self._poll.register(self._children, select.POLLIN)
@@ -113,8 +110,7 @@ class Keeper:
                         self._end()
                         return
                     self._border.carry_out(str(message["do"]), partial(self._do, message, descriptors), asked=True)
-                    for one in descriptors:
-                        os.close(one)
+                    control.close_all(descriptors)
                     continue
                 self._border.carry_out("hear", partial(self._hear, descriptor, events))
             if time.monotonic() >= self._look_at:
@@ -156,9 +152,7 @@ class Keeper:
             self._worker = os.fork()
             if self._worker == 0:
                 try:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    _close_all_but({0, 1, 2, end.fileno(), *descriptors})
+                    ended.settle(end.fileno(), *descriptors)
                     for ours in (self._channel, expected):
                         ours.detach()  # or its number, which is another's soon, would be closed with it
                     walls.settle(self._account)
@@ -186,9 +180,8 @@ class Keeper:
 
     def _bury(self) -> None:
         """Take the ends of the worker and of all that was adopted; tell how the worker ended."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._children, 4096)
-        for process, status in ended_children():
+        ended.heard(self._children)
+        for process, status in ended.ended_children():
             self._note(process, status)
 
     def _note(self, process: int, status: int) -> None:
@@ -214,15 +207,14 @@ class Keeper:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
             try:
-                ended = os.waitpid(-1, os.WNOHANG)
+                process, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 break
-            if ended[0]:
-                self._note(*ended)
+            if process:
+                self._note(process, status)
                 continue
             wait.poll(BUSY_SECONDS * 1000)
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._children, 4096)
+            ended.heard(self._children)
         self._dismiss()
 
     def _dismiss(self) -> None:
@@ -261,28 +253,14 @@ class Keeper:
         self._uncounted = self._uncounted or pause != IDLE_SECONDS or self._quota.stopped
         if self._uncounted and self._quota.due():
             self._uncounted = False
-            self._look_at_files()
+            if self._quota.hold(self._processes(), self._tell, self.sweep):
+                self._end()
+                os._exit(0)
 
     def _curb(self, excess: Excess) -> None:
         self._tell(excess.told(self._worker))  # before its end is seen
         with contextlib.suppress(ProcessLookupError):  # none of the others will outlive the worker
             os.kill(-1 if excess.process == self._worker else excess.process, signal.SIGKILL)
-
-    def _look_at_files(self) -> None:
-        if reason := self._quota.look(self._processes()):
-            self._tell({"outgrown": reason})
-            self.sweep()
-            if reason := self._quota.left():
-                self._tell({"outgrown": reason})
-                self._end()
-                os._exit(0)
-
-
-def _close_all_but(kept: set[int]) -> None:
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor not in kept:
-            with contextlib.suppress(OSError):  # the one of the listing
-                os.close(descriptor)
 
 
 def children(process: int) -> Iterator[int]:

@@ -8,24 +8,17 @@ path after the call matters. What lies outside of the session's sight answers EN
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import os
 import stat
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine import syscalls
-from cellblock.worker.confine.syscall_numbers import NUMBERS
 from cellblock.worker.confine.syscalls import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW
 from cellblock.worker.reduced.sight import WRITABLE_DEVICES, Sight
-
-_NOTICE = struct.Struct("=QIIiIQ6Q")  # struct seccomp_notif: id, pid, flags, number, arch, instruction, arguments
-_REPLY = struct.Struct("=QqiI")  # struct seccomp_notif_resp: id, value, error, flags
-_RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 
 _PATH_BYTES = 4096
 _TIMES_BYTES = 32
@@ -35,12 +28,15 @@ _FLAGS = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH
 
 
 class _Asked(NamedTuple):
-    """A call under way: its thread, that thread's memory, and what it passed."""
+    """A call under way, and the memory of the thread that made it."""
 
-    thread: int
+    call: calls.Call
     memory: int
-    arguments: tuple[int, ...]
     sight: Sight
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        return self.call.arguments
 
 
 class _Found(NamedTuple):
@@ -77,52 +73,45 @@ class Attendant:
 
     def attend(self) -> None:
         """Answer one call. Security border: everything of it is hostile, and whatever fails is its own error."""
-        notice = bytearray(_NOTICE.size)
-        try:
-            fcntl.ioctl(self.listener, _RECEIVE, notice, True)
-        except FileNotFoundError:  # interrupted or dead meanwhile
+        call = calls.receive(self.listener)
+        if call is None:  # interrupted or dead meanwhile
             return
-        ident, thread, _flags, number, _arch, _at, *arguments = _NOTICE.unpack(notice)
-        value = error = 0
         try:
-            value = self._answer(ident, thread, number, tuple(arguments))
+            value = self._answer(call)
         except OSError as failure:
-            error = failure.errno or errno.EPERM
+            calls.refuse(self.listener, call, failure.errno or errno.EPERM)
         except Exception:
-            error = errno.EPERM
-        with contextlib.suppress(FileNotFoundError):
-            fcntl.ioctl(self.listener, _SEND, _REPLY.pack(ident, value, -error, 0))
+            calls.refuse(self.listener, call, errno.EPERM)
+        else:
+            calls.give(self.listener, call, value)
 
-    def _answer(self, ident: int, thread: int, number: int, arguments: tuple[int, ...]) -> int:
-        call = _BY_NUMBER[number]
-        memory = os.open(f"/proc/{thread}/mem", os.O_RDWR | os.O_CLOEXEC)
+    def _answer(self, call: calls.Call) -> int:
+        """Security border: what was opened by the caller's number is its own only if it still waits."""
+        answer = CALLS[call.name]
+        memory = os.open(f"/proc/{call.caller}/mem", os.O_RDWR | os.O_CLOEXEC)
         try:
-            self._require_caller(ident)
-            asked = _Asked(thread, memory, arguments, self._sight)
-            found = _find(asked, call)
+            calls.require_waiting(self.listener, call)
+            asked = _Asked(call, memory, self._sight)
+            found = _find(asked, answer)
             try:
-                self._require_caller(ident)
-                return call.act(asked, found)
+                calls.require_waiting(self.listener, call)
+                return answer.act(asked, found)
             finally:
                 os.close(found.descriptor)
         finally:
             os.close(memory)
 
-    def _require_caller(self, ident: int) -> None:
-        """What was opened by the thread's number is its own only if it still waits: the number may be another's."""
-        fcntl.ioctl(self.listener, _IS_VALID, struct.pack("=Q", ident))
-
 
 def _find(asked: _Asked, call: _Call) -> _Found:
     """What the call is about. ENOENT for what is out of sight, and for what does not exist: they look alike."""
-    directory = AT_FDCWD if call.directory is None else _signed(asked.arguments[call.directory])
+    directory = AT_FDCWD if call.directory is None else asked.call.number(call.directory)
     flags = 0 if call.flags is None else asked.arguments[call.flags] & _FLAGS
     address = 0 if call.path is None else asked.arguments[call.path]
     path = _text(asked.memory, address) if address else b""
     if not path and (flags & AT_EMPTY_PATH or (not address and call.pathless)):
-        descriptor, opened = _base(asked.thread, directory), directory != AT_FDCWD
+        descriptor, opened = _base(asked.call.caller, directory), directory != AT_FDCWD
     elif address:
-        descriptor = _open(asked.thread, directory, path, call.follows and not flags & AT_SYMLINK_NOFOLLOW)
+        descriptor = _open(asked.call.caller, directory, path, call.follows and not flags & AT_SYMLINK_NOFOLLOW)
         opened = False
     else:
         raise OSError(errno.EFAULT, "no path")
@@ -182,11 +171,6 @@ def _write(memory: int, address: int, data: bytes) -> None:
         raise OSError(errno.EFAULT, "not mapped")
 
 
-def _signed(register: int) -> int:
-    low = register & 0xFFFFFFFF
-    return low - (1 << 32) if low >> 31 else low
-
-
 # --- what calls do with what they found ---
 
 
@@ -222,7 +206,7 @@ def _access(place: int) -> _Act:
 
 def _read_link(place: int) -> _Act:
     def act(asked: _Asked, found: _Found) -> int:
-        size = _signed(asked.arguments[place + 1])
+        size = asked.call.number(place + 1)
         if size <= 0:
             raise OSError(errno.EINVAL, "no room")
         if not stat.S_ISLNK(os.stat(found.descriptor).st_mode):
@@ -294,6 +278,3 @@ CALLS: Mapping[str, _Call] = {
     "getcwd": _Call(_write_path, pathless=True),  # a session may go where a link leads that it may not read
 }
 """The calls that are answered here, by name."""
-
-_numbers = NUMBERS.get(syscalls.MACHINE, {})
-_BY_NUMBER = {_numbers[name]: call for name, call in CALLS.items() if name in _numbers}

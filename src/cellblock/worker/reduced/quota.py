@@ -21,6 +21,8 @@ _MOST_PAST_BYTES, _MOST_PAST_FILES = 256 * 2**20, 10_000
 Limit = Callable[[list[int], int | None], None]
 """Sets the size that files of some processes may have, None for what their hard limit says."""
 
+Tell = Callable[[dict[str, object]], object]
+
 
 class Quota:
     """The quota of the directories that are open as `places`, together. `limit` stops processes writing."""
@@ -43,8 +45,21 @@ class Quota:
         """Whether to look now."""
         return self._pace.due()
 
-    def look(self, processes: list[int]) -> str:
-        """Count, and stop or allow writing; why the processes have to be ended, "" where they have not."""
+    def hold(self, processes: list[int], tell: Tell, sweep: Callable[[], object]) -> bool:
+        """Count, and stop or allow writing; `sweep` the processes where that is not enough, and `tell` why.
+
+        True where the session has to end, too.
+        """
+        if not (reason := self._look(processes)):
+            return False
+        tell({"outgrown": reason})
+        sweep()
+        if reason := self._left():
+            tell({"outgrown": reason})
+        return bool(reason)
+
+    def _look(self, processes: list[int]) -> str:
+        """Why the processes have to be ended, "" where they have not."""
         with self._pace.timed():
             try:
                 used = self._used(processes)
@@ -62,7 +77,7 @@ class Quota:
             grew = used.files > before.files + self._files // 10 or used.bytes > before.bytes + _GROWTH_BYTES
             return GREW if grew or used.files > self._most_files else ""
 
-    def left(self) -> str:
+    def _left(self) -> str:
         """Once the processes have ended: why the session has to, too, "" where it can go on and remove some."""
         try:
             used = self._stopped = self._used(())

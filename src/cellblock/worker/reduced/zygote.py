@@ -7,7 +7,6 @@ keeps what the packages do as they are imported from writing anything but into a
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import signal
 import socket
@@ -18,7 +17,7 @@ from typing import NoReturn
 from cellblock.hosting import sockets
 from cellblock.hosting.account import READABLE, unreadable
 from cellblock.walls import Unavailable
-from cellblock.worker import control, laid, main
+from cellblock.worker import control, main
 from cellblock.worker.border import report
 from cellblock.worker.confine import landlock, layout, syscalls
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
@@ -58,10 +57,8 @@ def serve(channel: socket.socket) -> None:
         _refuse(channel, failed)
     os.chdir(scratch)
     preload(channel, _strings(profile["preload"]), tasks)
-    main.prepare(laid.load(modules) if profile.get("guard") else modules)
+    main.prepare(modules, guarded=bool(profile.get("guard")))
     program = filter.build()
-    gc.collect()
-    gc.freeze()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     control.send(channel, {"ready": True})
     keepers: dict[int, Account | None] = {}

@@ -8,12 +8,10 @@ not have: were it taken over, the host would be told lies about that session.
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import signal
 import socket
-import struct
 import sys
 import time
 import traceback
@@ -21,11 +19,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NoReturn, cast
 
-from cellblock.worker import control, holdings, laid, main
+from cellblock.worker import control, ended, holdings, main
 from cellblock.worker.border import Border
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
-from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
 from cellblock.worker.init import ending
@@ -37,9 +34,6 @@ from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
 
 TMP = "/tmp"
-_CREDENTIALS = struct.Struct("3i")
-_STAMPED = socket.CMSG_SPACE(_CREDENTIALS.size)  # no room for descriptors, which a cell might send along
-_SCM_CREDENTIALS = 2
 _MOST_FOREIGN = 1000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.05, 1.0
 """Between two looks at the files: while something runs, and while nothing does."""
@@ -91,9 +85,7 @@ def _prepare(junction: Junction, profile: dict[str, object]) -> None:
     enter_packages()
     sys.path[:] = [entry for entry in sys.path if entry]
     preload(cast("socket.socket", _Told(junction)), cast("list[str]", profile["preload"]), tasks)
-    main.prepare(laid.load(modules) if profile.get("guard") else modules)
-    gc.collect()
-    gc.freeze()
+    main.prepare(modules, guarded=bool(profile.get("guard")))
 
 
 class _Stamped(Packets):
@@ -107,11 +99,8 @@ class _Stamped(Packets):
 
     def take(self, most: int) -> bytes:
         while True:
-            data, ancillary, _, _ = self._connection.recvmsg(most, _STAMPED)
-            sender = 0
-            for level, kind, payload in ancillary:
-                if level == socket.SOL_SOCKET and kind == _SCM_CREDENTIALS:
-                    sender = _CREDENTIALS.unpack(payload)[0]
+            data, ancillary, _, _ = self._connection.recvmsg(most, control.STAMPED)
+            sender, _ = control.sent_with(ancillary)
             if sender == self._worker:
                 return data
             if sender == 0:
@@ -139,9 +128,7 @@ class Relay:
         self._ran: dict[int, int] = {}
         self._look_at = 0.0
         self._room = memory.Room(int(str(profile["memory_bytes"])))
-        self._children, inlet = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(inlet, warn_on_full_buffer=False)
+        self._children = ended.watched()
         junction.watch(self._children)
 
     def serve(self) -> None:
@@ -200,10 +187,8 @@ class Relay:
 
     def _become_worker(self, message: dict[str, object], theirs: socket.socket, stdout: int, stderr: int) -> NoReturn:
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             connection = theirs.detach()
-            _close_all_but({0, 1, 2, connection, stdout, stderr})
+            ended.settle(connection, stdout, stderr)
             prctl(PR_SET_DUMPABLE, 1)
             name_process("python")
             alone = self._room.known
@@ -216,9 +201,8 @@ class Relay:
 
     def _bury(self) -> None:
         """Take the ends of the worker and of all that was adopted."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._children, 4096)
-        for process, status in ended_children():
+        ended.heard(self._children)
+        for process, status in ended.ended_children():
             self._note(process, status)
 
     def _note(self, process: int, status: int) -> None:
@@ -253,8 +237,8 @@ class Relay:
         busy = self._ran != before or self._quota.stopped
         if busy:
             self._look_at_memory(processes)
-            if self._quota.due():
-                self._look_at_files(processes)
+            if self._quota.due() and self._quota.hold(processes, self._tell, self._kill_all):
+                os._exit(0)
         self._look_at = time.monotonic() + (_BUSY_SECONDS if busy else _IDLE_SECONDS)
 
     def _end_unseen(self) -> None:
@@ -269,25 +253,10 @@ class Relay:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
 
-    def _look_at_files(self, processes: list[int]) -> None:
-        if reason := self._quota.look(processes):
-            self._tell({"outgrown": reason})
-            self._kill_all()
-            if reason := self._quota.left():
-                self._tell({"outgrown": reason})
-                os._exit(0)
-
 
 def _then(message: dict[str, object]) -> float:
     """When something began, by this kernel's clock: the host's may be another."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - cast("float", message["ago"])
-
-
-def _close_all_but(kept: set[int]) -> None:
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor not in kept:
-            with contextlib.suppress(OSError):  # the one of the listing
-                os.close(descriptor)
 
 
 def run() -> NoReturn:

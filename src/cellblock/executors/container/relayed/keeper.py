@@ -13,7 +13,6 @@ from cellblock.executors.container.relayed.pump import Pump
 from cellblock.executors.container.relayed.starting import Started, Starter, memory_bytes
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.linked import boot_time
-from cellblock.executors.process.waits import Waits
 from cellblock.executors.process.zygote import Zygote
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes
@@ -84,8 +83,8 @@ class RelayedKeeper(Keeper):
         since = more.pop("since", None)
         super().tell(what, **more, **({} if since is None else {"ago": boot_time() - since}))
 
-    def how_it_ended(self, token: int) -> Waits[Died]:
-        death = yield from super().how_it_ended(token)
+    async def how_it_ended(self, token: int) -> Died:
+        death = await super().how_it_ended(token)
         return replace(death, reason=f"ended: {self._reason}") if self._gone and not death.reason else death
 
     @property

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
-from functools import partial
 
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
-from cellblock.executors.container.relayed.link import RelayedLink
 from cellblock.executors.container.relayed.starting import Starter, contained
-from cellblock.executors.process.linked import Row, policy_of, require_memory
-from cellblock.executors.process.waits import Waits, awaited
-from cellblock.executors.protocol import Kernel, KernelSpec
+from cellblock.executors.process.link import Link, Taken
+from cellblock.executors.process.linked import require_possible
+from cellblock.executors.protocol import Kernel, KernelSpec, Row
 from cellblock.executors.reduced.kernel import ReducedKernel
+from cellblock.hosting import to_thread
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
 
@@ -24,6 +24,9 @@ _LACKING: tuple[Wall, ...] = (
     Unavailable(mechanism="door", reason=f"no descriptor leads into {_RELAYED}", remedy=_DIRECT),
     Unavailable(mechanism="mounts", reason=f"{_RELAYED} gives none", remedy=f"write copies, or {_DIRECT}"),
 )
+
+_NOBODY = -1
+"""The number of no process: who would read or write the worker's memory by it is refused by the kernel."""
 
 
 class RelayedLauncher:
@@ -41,7 +44,9 @@ class RelayedLauncher:
                 mechanism="door",
                 hint=f"give the session a tool that asks the network, or {_DIRECT}",
             )
-        return await awaited(_opening(self._starter, spec))
+        require_possible(spec)  # before anything is made
+        keeper = await to_thread.run_sync(RelayedKeeper.start, self._starter, spec)
+        return await RelayedKernel(keeper, spec, keeper.bounds).open()
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
         """None are kept: whoever asks for some is told so."""
@@ -49,18 +54,25 @@ class RelayedLauncher:
             raise CellblockError(f"{_RELAYED} is not started beforehand", hint=f"open it when needed, or {_DIRECT}")
 
 
-def _opening(starter: Starter, spec: KernelSpec) -> Waits[RelayedKernel]:
-    require_memory(spec)
-    policy_of(spec)  # before anything is made
-    keeper = yield partial(RelayedKeeper.start, starter, spec)
-    kernel = RelayedKernel(keeper, spec, keeper.bounds)
-    try:
-        yield from kernel.attach()
-        yield from kernel.begin()
-    except BaseException:
-        kernel.dispose()
-        raise
-    return kernel
+class RelayedLink(Link):
+    """What comes on its socket is the worker's: the relay has dropped the rest. Its end is told by a descriptor."""
+
+    def __init__(self, taken: Taken | None = None) -> None:
+        super().__init__(taken)
+        self.pidfd, self.death = os.pipe()
+        self._epoll.register(self.pidfd, select.EPOLLIN)
+
+    def close_ends(self) -> None:
+        super().close_ends()
+        os.close(self.death)
+
+    def _recognise(self, pid: int) -> bool:
+        self.pid = pid
+        return True
+
+    def _receive(self) -> tuple[bytes | None, int]:
+        packet, sender = super()._receive()
+        return packet, _NOBODY if sender else 0
 
 
 class RelayedKernel(ReducedKernel):
