@@ -35,7 +35,7 @@ from cellblock.executors.process.linked import (
 from cellblock.executors.process.mounts import check
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
-from cellblock.executors.process.waits import SECONDS
+from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
@@ -464,21 +464,21 @@ class ProcessKernel(LinkedKernel):
     async def _part_from(self, stem: ProcessKernel, state: Checkpoint, processes: int) -> tuple[Row, ...]:
         """Have the copy that a state of the stem is make this branch's worker; what it could not bring along."""
         assert state.memory is not None
-        apart = await _apart(state.memory, CellblockError, sole=True)
-        link = self._link = Link()
-        try:
-            message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
-            numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
-            first = state.memory.part(apart, message, [*numbers, *self._shell.spaces])
-        finally:
-            apart.close()
-            link.close_ends()
-        self._checkpoints = Checkpoints(self._spec.limits.max_checkpoints, Checkpoint(0, first, state.names))
-        self._shell.give_spaces()
-        try:
-            awake = await link.introduced(Awake, _WAKING_SECONDS)
-        except (TimeoutError, ProtocolError):
-            awake = None
+        with await _apart(state.memory, CellblockError, sole=True) as apart:
+            link = self._link = Link()
+            try:
+                message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
+                numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
+                first = state.memory.part(apart, message, [*numbers, *self._shell.spaces])
+            finally:
+                link.close_ends()
+            self._checkpoints = Checkpoints(self._spec.limits.max_checkpoints, Checkpoint(0, first, state.names))
+            self._shell.give_spaces()
+            try:
+                awake = await link.introduced(Awake, _WAKING_SECONDS)
+                await readable(apart.fileno(), _WAKING_SECONDS)  # its end: the copy has let go of what the branch has
+            except (TimeoutError, ProtocolError):
+                awake = None
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
         examine(inner_pid(link.pid, 1), state.memory.pid(), inner_pid(stem._living().pid), processes)
