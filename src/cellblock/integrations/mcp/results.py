@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from cellblock.cell import Cell
 from cellblock.differences import Diff
 from cellblock.session.offered import told
-from cellblock.session.shown import IMAGES, Blob
+from cellblock.session.shown import IMAGES, Blob, mime_type
 from cellblock.store import Commit, SessionRow
 from cellblock.text import cut, line, name, strict_json, write_json
 
@@ -262,27 +262,11 @@ def session_brief(row: SessionRow) -> SessionBrief:
     )
 
 
-def image_type(data: bytes) -> str:
-    """The MIME type of bytes that came from inside, by what they are and not by what was said of them."""
-    for magic, mime in _MAGIC:
-        if data.startswith(magic) and (mime != "image/webp" or data[8:12] == b"WEBP"):
-            return mime
-    return "application/octet-stream"
-
-
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-)
-
-
 def _images(session: str, parts: Mapping[str, Blob]) -> list[ContentBlock]:
     found: list[ContentBlock] = []
     left = MOST_IMAGE_BYTES
     for uri, part in parts.items():
-        data, mime = part.data, image_type(part.data)
+        data, mime = part.data, mime_type(part.data)
         if mime in IMAGES and len(data) <= left:
             left -= len(data)
             found.append(ImageContent(data=base64.b64encode(data).decode(), mime_type=mime))

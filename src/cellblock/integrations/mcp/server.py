@@ -21,10 +21,11 @@ from pydantic import AnyUrl, ValidationError
 import cellblock
 from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.resources import add_resources
-from cellblock.integrations.mcp.results import MOST_SENT, image_type, notebook_uri
+from cellblock.integrations.mcp.results import MOST_SENT, notebook_uri
 from cellblock.integrations.mcp.tools import MOST_SOURCE, add_tools
 from cellblock.integrations.opened import OpenSessions
 from cellblock.session.session import AsyncSession
+from cellblock.session.shown import mime_type
 from cellblock.state import Versioned
 from cellblock.text import bounded, line, valid
 
@@ -138,7 +139,7 @@ class SessionServer(MCPServer[Any]):
         if isinstance(found, InputRequiredResult):
             return found
         return [
-            replace(one, mime_type=image_type(one.content)) if isinstance(one.content, bytes) else one for one in found
+            replace(one, mime_type=mime_type(one.content)) if isinstance(one.content, bytes) else one for one in found
         ]
 
 
