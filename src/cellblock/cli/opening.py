@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
-
-from cellblock.text import plain
 
 if TYPE_CHECKING:
     from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
 _QUIET_SECONDS = 0.5
-_TICK = 0.1
 
 
 class Start:
@@ -67,47 +63,11 @@ async def open_session(session: AsyncSession, start: Start, stream: TextIO | Non
     """
     import asyncio
 
-    async def opening() -> None:
+    from cellblock.cli.progress import redrawn
+
+    def told(seconds: float) -> str:
+        return "opening a session" + (f": {start.doing}" if start.doing else "") + f" ({seconds:.1f} s)"
+
+    async with redrawn(stream, told, after=_QUIET_SECONDS) if stream and stream.isatty() else nullcontext():
         await asyncio.wrap_future(start.ended)  # not in a thread, which would hold up the interpreter as it leaves
         await session.open()
-
-    def what() -> str:
-        return "opening a session" + (f": {start.doing}" if start.doing else "")
-
-    if stream is not None and stream.isatty():
-        await with_elapsed(opening, what, stream)
-    else:
-        await opening()
-
-
-async def with_elapsed(work: Callable[[], Awaitable[None]], what: Callable[[], str], stream: TextIO) -> None:
-    """Do some work, and while it goes on write what it is and how long it has taken."""
-    import anyio
-
-    began = time.monotonic()
-    failure: Exception | None = None
-
-    async def tick() -> None:
-        await anyio.sleep(_QUIET_SECONDS)
-        try:
-            while True:
-                line = plain(f"{what()} ({time.monotonic() - began:.1f} s)")
-                _write(stream, "\r\x1b[2K" + line[: shutil.get_terminal_size().columns - 1])
-                await anyio.sleep(_TICK)
-        finally:
-            _write(stream, "\r\x1b[2K")
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(tick)
-        try:
-            await work()
-        except Exception as error:  # carried out of the task group as it is
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-
-
-def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
-    stream.flush()
