@@ -43,7 +43,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--store", type=options.store_url, metavar="URL", help="where sessions are kept ($CELLBLOCK_STORE, else yours)")
     add("--user", default="default", help="whose sessions (default)")
     add("--session", metavar="NAME", help="the one that is meant where a call names none (on stdio, a new one)")
-    add("--most", type=options.count, default=16, metavar="N", help="sessions open at once, of all users (16)")
+    add("--most", type=options.whole(10_000), default=16, metavar="N", help="sessions open at once, of all users (16)")
     add("--idle", type=options.seconds, default=600.0, metavar="S", help="seconds after which one sleeps (600)")
     add("--tools", type=options.words, metavar="A,B", help="offer these tools alone")
     options.add_session(parser, str(_OUTPUT_BYTES), files=False)

@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
-_MOST_SESSIONS = 10_000
 SHOWN_BYTES = 1_000_000
 """Text of a cell that a person is shown; a model's default is less."""
 
@@ -44,12 +44,12 @@ def add_session(
     add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
     add(
         "--memory",
-        type=_megabytes,
+        type=whole(_MEMORY_MB),
         default=_DEFAULT.max_memory_mb,
         metavar="MB",
         help="memory a session may use (256)",
     )
-    add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
+    add("--output", type=whole(_OUTPUT_BYTES), metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
     add_place(group, levels)
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", metavar="PATH", help="the interpreter inside (the one that runs cellblock; an image's python3)")
@@ -211,7 +211,7 @@ def _input(word: str) -> tuple[str, Path]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    names = words(text)
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
             raise argparse.ArgumentTypeError(f"{name!r} is not the name of a package")
@@ -229,19 +229,16 @@ def seconds(text: str) -> float:
     return number
 
 
-def _megabytes(text: str) -> int:
-    return _whole(text, _MEMORY_MB)
+def whole(most: int) -> Callable[[str], int]:
+    """Of an option: a whole number from 1."""
 
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+        if not 0 < number <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+        return number
 
-def _bytes(text: str) -> int:
-    return _whole(text, _OUTPUT_BYTES)
-
-
-def _whole(text: str, most: int) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-    if not 0 < number <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
-    return number
+    return read
 
 
 def store_url(text: str) -> str:
@@ -250,11 +247,6 @@ def store_url(text: str) -> str:
     if found is not None and (found.password or any("password" in name.lower() for name in found.options)):
         raise argparse.ArgumentTypeError("everybody can read a password there: set CELLBLOCK_STORE to the URL instead")
     return text
-
-
-def count(text: str) -> int:
-    """Of an option: how many, from 1."""
-    return _whole(text, _MOST_SESSIONS)
 
 
 def words(text: str) -> tuple[str, ...]:
