@@ -92,27 +92,17 @@ def _tell_retry(retry: Retry) -> None:
 
 
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
-    mounts = options.mounts(arguments)
     if arguments.trust_level == "local":
-        given = [("--mount", mounts), ("--file", arguments.files), ("--preload", arguments.preload)]
+        given = [("--mount", arguments.mounts), ("--file", arguments.files), ("--preload", arguments.preload)]
         given.append(("--network", arguments.network))
         for option, value in [*given, ("--python", arguments.python), ("--walls", arguments.walls != "full")]:
             if value:
                 raise source.Unusable(
                     f"{option} is for --trust-level isolated: at local there are no files and processes"
                 )
-    limits = options.limits(arguments, ExecutionLimits().max_output_bytes)
-    return CodeAgent(
-        model,
-        limits=replace(limits, max_steps=arguments.max_steps),
-        verify_completion=arguments.verify,
-        **options.place(arguments),
-        preload=arguments.preload,
-        python=options.python(arguments),
-        mounts=mounts,
-        network=options.network(arguments),
-        private=options.private(arguments),
-    )
+    session = options.session(arguments, ExecutionLimits().max_output_bytes)
+    session["limits"] = replace(session["limits"], max_steps=arguments.max_steps)
+    return CodeAgent(model, verify_completion=arguments.verify, **session)
 
 
 def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:

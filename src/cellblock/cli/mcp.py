@@ -54,15 +54,8 @@ def serve(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves, or until a signal ends us."""
     import anyio
 
-    session = {
-        "limits": options.limits(arguments, _OUTPUT_BYTES),
-        "preload": arguments.preload,
-        "python": options.python(arguments),
-        **options.place(arguments),
-        "mounts": options.mounts(arguments),
-        "network": options.network(arguments) or None,  # else what is stored
-        "private": options.private(arguments),
-    }
+    session = options.session(arguments, _OUTPUT_BYTES)
+    session["network"] = session["network"] or None  # else what is stored
     tokens = _tokens(arguments) if arguments.http else {}
     name = arguments.session
     if name is None and not arguments.http:  # a process for each conversation, as clients start them

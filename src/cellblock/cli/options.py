@@ -77,16 +77,25 @@ def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Set
     """The session asked for; `output_bytes` of text where no limit was; `source.Unusable` for what cannot be."""
     from cellblock.cli.setup import Setup
 
-    return Setup(
-        limits=limits(arguments, output_bytes),
-        preload=arguments.preload,
-        python=python(arguments),
-        place=place(arguments),
-        inputs=inputs(arguments),
-        mounts=mounts(arguments),
-        network=network(arguments),
-        private=private(arguments),
+    return Setup(session(arguments, output_bytes), inputs(arguments))
+
+
+def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:
+    """The arguments of `AsyncSession` that are asked for; see `setup`."""
+    limits = ExecutionLimits(
+        timeout_seconds=arguments.timeout,
+        max_memory_mb=arguments.memory,
+        max_output_bytes=arguments.output or output_bytes,
     )
+    return {
+        "limits": limits,
+        "preload": arguments.preload,
+        "python": python(arguments),
+        **place(arguments),
+        "mounts": mounts(arguments),
+        "network": network(arguments),
+        "private": arguments.private or tuple(arguments.private_paths),
+    }
 
 
 def network(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -97,11 +106,6 @@ def network(arguments: argparse.Namespace) -> tuple[str, ...]:
         return tuple(map(str, destinations(arguments.network)))
     except ValueError as error:
         raise source.Unusable(f"--network: {str(error).removeprefix('network: ')}") from None
-
-
-def private(arguments: argparse.Namespace) -> bool | tuple[str, ...]:
-    """What makes the session private: it is from the start, or patterns do."""
-    return arguments.private or tuple(arguments.private_paths)
 
 
 def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
@@ -138,15 +142,6 @@ def add_inputs(parser: Parser, *, files: bool = True) -> None:
         "--mount", action="append", default=[], dest="mounts", metavar="NAME=PATH",
         help="show a directory or file of this machine inside, read-only; may be repeated",
     )  # fmt: skip
-
-
-def limits(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> ExecutionLimits:
-    """The limits asked for; `output_bytes` where none were."""
-    return ExecutionLimits(
-        timeout_seconds=arguments.timeout,
-        max_memory_mb=arguments.memory,
-        max_output_bytes=arguments.output or output_bytes,
-    )
 
 
 def place(arguments: argparse.Namespace) -> dict[str, Any]:
