@@ -31,7 +31,6 @@ class Job:
     setup: Setup
     document: Mapping[str, object]
     pieces: tuple[Piece, ...]
-    title: str
     keep_going: bool = False
     as_json: bool = False
     save: Path | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from cellblock.cli import options, source
 from cellblock.cli.exits import EPILOG
@@ -49,15 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         parts = tuple(pieces(document))
     except UnreadableNotebook as error:
         raise source.Unusable(str(error)) from None
-    save = None if arguments.save is None else options.target(arguments.save)
     job = Job(
         setup=options.setup(arguments),
         document=document,
         pieces=parts,
-        title=Path(arguments.file).stem,
         keep_going=arguments.keep_going,
         as_json=arguments.json,
-        save=save,
+        save=None if arguments.save is None else options.target(arguments.save),
     )
     return execute(job)
 
