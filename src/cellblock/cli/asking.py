@@ -14,13 +14,13 @@ from cellblock.agent.result import RunResult
 from cellblock.agent.trace import Trace
 from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.export import write_document
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.models.retrying import Retry
-from cellblock.private import write_private
-from cellblock.text import line, text_of, write_json
+from cellblock.text import line, text_of
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""
@@ -111,13 +111,10 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
         return ""
     if result is None:
         return f"not saved: {arguments.save}"
-    target = Path(arguments.save)
-    notebook = result.notebook
-    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
-        write_private(target, text)
-    except OSError as error:
-        return f"cannot write {arguments.save!r}: {error.strerror}"
+        write_document(Path(arguments.save), result.notebook)
+    except source.Unusable as error:
+        return str(error)
     return ""
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
 from cellblock.cli import source
-from cellblock.cli.export import Shelf
+from cellblock.cli.export import Shelf, write_document
 from cellblock.limits import ExecutionLimits
-from cellblock.private import write_private
-from cellblock.text import line, name, write_json
+from cellblock.text import line, name
 from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
@@ -82,10 +81,7 @@ async def _shell(console: Console, argument: str) -> None:
 
 async def _load(console: Console, argument: str) -> None:
     name = _path(argument, ":load FILE.py")
-    try:
-        text = source.decode(source.read(str(name)), str(name))
-    except source.Unusable as error:
-        raise Refused(str(error)) from None
+    text = source.decode(source.read(str(name)), str(name))
     for part in source.split(text):
         if not await console.cell(part):
             break
@@ -94,18 +90,11 @@ async def _load(console: Console, argument: str) -> None:
 async def _save(console: Console, argument: str) -> None:
     path = _path(argument, ":save FILE.ipynb, .html or .py")
     notebook = console.session.notebook
-    match path.suffix:
-        case ".ipynb":
-            text = write_json(notebook.to_ipynb(), indent=1) + "\n"
-        case ".html":
-            text = notebook.to_html()
-        case ".py":
-            text = "\n".join(map(_as_script, notebook.cells))
-        case _:
-            raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
+    if path.suffix not in (".ipynb", ".html", ".py"):
+        raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
     if path.exists() and path.absolute() not in console.saved:
         raise Refused(f"{path} exists: give another name")
-    write_private(path, text)
+    write_document(path, "\n".join(map(_as_script, notebook.cells)) if path.suffix == ".py" else notebook)
     console.saved.add(path.absolute())
     console.say(f"saved {len(notebook)} cells to {path}")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import cellblock
 from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
 from cellblock.cli.console import Console
-from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable
 from cellblock.cli.interrupts import CtrlC, held_back
 from cellblock.cli.setup import Setup
 from cellblock.cli.terminal import Printer
@@ -90,7 +90,7 @@ class _Conversation:
         except SessionClosed as error:
             console.fail(f"{error}" + ("; :restart opens another" if console.at_terminal else ""), STOPPED)
             return console.at_terminal
-        except (CellblockError, Refused) as error:
+        except (CellblockError, Refused, Unusable) as error:
             console.fail(str(error), FAILED)
         except OSError as error:
             console.fail(f"{line(error.filename or '')}: {error.strerror}".removeprefix(": "), FAILED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -142,17 +141,17 @@ async def _warm_ms(session: AsyncSession) -> float:
 
 def _write(session: AsyncSession, out: Path) -> list[Path]:
     """Write the notebook, the page and the figures, and name them."""
+    from cellblock.cli.export import write_document
+
     notebook = session.notebook
-    files = {
-        "cellblock-demo.ipynb": json.dumps(notebook.to_ipynb(), indent=1).encode(),
-        "cellblock-demo.html": notebook.to_html().encode(),
-    }
+    written = [out / "cellblock-demo.ipynb", out / "cellblock-demo.html"]
+    for path in written:
+        write_document(path, notebook)
     uris = [output.uri for cell in notebook.cells for output in cell.outputs if output.uri is not None]
     for number, uri in enumerate(uris):
-        files[f"cellblock-demo{f'-{number + 1}' if number else ''}.png"] = notebook.read(uri)
-    for name, data in files.items():
-        write_private(out / name, data)
-    return [(out / name).resolve() for name in files]
+        written.append(out / f"cellblock-demo{f'-{number + 1}' if number else ''}.png")
+        write_private(written[-1], notebook.read(uri))
+    return [path.resolve() for path in written]
 
 
 def _summary(session: AsyncSession, steps: tuple[Step, ...], good: list[bool], warm_ms: float, seconds: float) -> str:

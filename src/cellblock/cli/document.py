@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.export import write_document
 from cellblock.cli.opening import open_session
 from cellblock.cli.script import CtrlC, status_of
 from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
-from cellblock.private import write_private
 from cellblock.session.jupyter import Piece, in_order, with_outputs
 from cellblock.session.shown import Prose, Shown
 from cellblock.text import write_json
@@ -75,7 +75,7 @@ async def _run(session: AsyncSession, job: Job) -> int:
     if cell is not None:
         await view.end(cell, {})
     if job.save is not None:
-        write_private(job.save, _made(session, job, ran))
+        write_document(job.save, _made(session, job, ran))
     if not job.as_json:
         say(_summary(job, len(ran), failed))
     return INTERRUPTED if ctrl_c.count and worst else worst

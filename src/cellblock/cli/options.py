@@ -249,13 +249,13 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def target(path: str) -> Path:
-    """Where `--save` writes a document; `Unusable` where nothing can be written, before anything is run for it."""
+def target(path: str, *, said: str = "--save ") -> Path:
+    """Where a document is written; `Unusable` where nothing can be, before anything is run. `said` names the option."""
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
-        raise source.Unusable(f"--save {path!r} ends neither in .ipynb nor in .html")
+        raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
     if not target.parent.is_dir():
-        raise source.Unusable(f"--save {path!r}: there is no directory {str(target.parent)!r}")
+        raise source.Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise source.Unusable(f"--save {path!r}: it cannot be written there")
+        raise source.Unusable(f"{said}{path!r}: it cannot be written there")
     return target

@@ -8,22 +8,21 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
+from cellblock.cli import options
 from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.export import write_document
 from cellblock.cli.tables import table
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.declarations import declared
 from cellblock.errors import MergeConflict, StoreError
-from cellblock.private import write_private
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 from cellblock.text import name as named
-from cellblock.text import write_json
 
 _MOST_LISTED = 1000
 _MOST_COMMITS = 10**9
@@ -187,21 +186,13 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
-    target = Path(arguments.out)
-    if target.suffix not in (".ipynb", ".html"):
-        say(f"{arguments.out!r} ends neither in .ipynb nor in .html")
-        return USAGE
+    target = options.target(arguments.out, said="")
     session = _read(store, arguments)
     notebook = Notebook()
     notebook.private = str(session.settings.get("private") or "")
     for cell, parts in cells_of(session, session.resolve("HEAD")):
         notebook.record(cell, parts)
-    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
-    try:
-        write_private(target, text)
-    except OSError as error:
-        say(f"cannot write {arguments.out!r}: {error.strerror}")
-        return USAGE
+    write_document(target, notebook)
     if arguments.json:
         return _json({"out": str(target), "cells": len(notebook)})
     say(f"wrote {len(notebook)} cells to {target}")
