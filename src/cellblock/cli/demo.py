@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
-from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.storyboard import PLAIN, TABLES, Step
 from cellblock.limits import ExecutionLimits
 from cellblock.private import private_directory, write_private
@@ -48,11 +48,9 @@ def demo(arguments: argparse.Namespace) -> int:
     try:
         private_directory(out)
     except OSError as error:
-        print(f"cellblock: --out {arguments.out!r}: {error.strerror}", file=sys.stderr)
-        return USAGE
+        raise Unusable(f"--out {arguments.out!r}: {error.strerror}") from None
     if not os.access(out, os.W_OK):
-        print(f"cellblock: --out {arguments.out!r}: nothing can be written there", file=sys.stderr)
-        return USAGE
+        raise Unusable(f"--out {arguments.out!r}: nothing can be written there")
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing and not arguments.fast:
         print(f"{' and '.join(missing)} not found: a smaller demo (the whole: pip install 'cellblock[data]')\n")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from cellblock.cli.examination import Report, examine, examine_local
-from cellblock.cli.exits import DONE, STOPPED, USAGE
+from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
@@ -61,8 +61,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     if arguments.attack is not None:
         return _attack(arguments)
     if arguments.trust_level != "isolated":
-        print(f"cellblock: --trust-level {arguments.trust_level} is for --attack", file=sys.stderr)
-        return USAGE
+        raise Unusable(f"--trust-level {arguments.trust_level} is for --attack")
     import anyio
 
     machine = inspect()
@@ -88,8 +87,7 @@ def _attack(arguments: argparse.Namespace) -> int:
     try:
         ids = attack.classes(arguments.attack, arguments.trust_level)
     except ValueError as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+        raise Unusable(str(error)) from None
     held = attack.report(
         ids, trust_level=arguments.trust_level, walls=arguments.walls or "full", as_json=arguments.json
     )

@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cellblock.cli.exits import DONE, USAGE
+from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.tables import table
 from cellblock.cli.terminal import say, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
@@ -71,8 +71,7 @@ def _build(arguments: argparse.Namespace) -> int:
     from cellblock.executors.container.engine import engine_of
 
     if arguments.debian and arguments.python:
-        say(f"--python {arguments.python}: Debian {arguments.debian} has Python {SUITES[arguments.debian]}")
-        return USAGE
+        raise Unusable(f"--python {arguments.python}: Debian {arguments.debian} has Python {SUITES[arguments.debian]}")
     own = f"docker.io/library/python:{arguments.python}-slim-trixie" if arguments.python else BASE
     recipe = Recipe(
         data=arguments.data,
@@ -108,8 +107,7 @@ def _remove(arguments: argparse.Namespace) -> int:
     engine = engine_of(arguments.engine)
     found = image.find(engine, arguments.name)
     if found is None:
-        say(f"{engine.said} has no image {arguments.name!r} that was made here (cellblock image list)")
-        return USAGE
+        raise Unusable(f"{engine.said} has no image {arguments.name!r} that was made here (cellblock image list)")
     image.remove(engine, arguments.name)
     if arguments.json:
         write_data(asdict(found), indent=2)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, USAGE
+from cellblock.cli.exits import DONE
 from cellblock.cli.terminal import say
 from cellblock.errors import CellblockError, IsolationUnavailable
 
@@ -75,8 +75,7 @@ def serve(arguments: argparse.Namespace) -> int:
     except (ValueError, CellblockError) as error:
         if isinstance(error, IsolationUnavailable):
             raise
-        say(str(error))
-        return USAGE
+        raise source.Unusable(str(error)) from None
     return DONE
 
 

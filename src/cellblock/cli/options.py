@@ -43,13 +43,13 @@ def add_session(
     add = group.add_argument
     add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
     add(
-        "--memory",
-        type=whole(_MEMORY_MB),
-        default=_DEFAULT.max_memory_mb,
-        metavar="MB",
+        "--memory", type=whole(_MEMORY_MB), default=_DEFAULT.max_memory_mb, metavar="MB",
         help="memory a session may use (256)",
-    )
-    add("--output", type=whole(_OUTPUT_BYTES), metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
+    )  # fmt: skip
+    add(
+        "--output", type=whole(_OUTPUT_BYTES), metavar="BYTES",
+        help=f"text kept of a cell, the middle is cut ({output_default})",
+    )  # fmt: skip
     add_place(group, levels)
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", metavar="PATH", help="the interpreter inside (the one that runs cellblock; an image's python3)")

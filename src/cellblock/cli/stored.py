@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from cellblock.cli import options
-from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.export import write_document
 from cellblock.cli.tables import table
 from cellblock.cli.terminal import Printer, say, write_data
@@ -142,8 +142,7 @@ def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
     steps: str = arguments.steps or "1"
     if not (steps.isascii() and steps.isdigit() and len(steps) < 7 and int(steps)):
-        say(f"{steps!r} is not a number of steps above 0")
-        return USAGE
+        raise Unusable(f"{steps!r} is not a number of steps above 0")
     return _go_to(store, arguments, lambda session: before(session, int(steps)))
 
 
