@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import cellblock
 from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
@@ -24,6 +24,9 @@ from cellblock.text import line
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
+
+    from cellblock.cli.keyboard import Keyboard
+    from cellblock.cli.pipe import Pipe
 
 _COMPLETION_SECONDS = 0.5
 _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
@@ -43,14 +46,6 @@ def converse(setup: Setup, *, pictures: Path | None, history: Path | None) -> in
             return _Conversation(console, portal, ctrl_c, history).hold()
         finally:
             portal.call(console.session.close)
-
-
-class _Source(Protocol):
-    """Where blocks come from."""
-
-    def block(self) -> str | None:
-        """The next one; None at the end."""
-        ...
 
 
 class _Conversation:
@@ -125,7 +120,7 @@ class _Conversation:
             ":help lists the commands; Ctrl-C interrupts a cell, Ctrl-D leaves"
         )
 
-    def _source(self) -> _Source:
+    def _source(self) -> Pipe | Keyboard:
         newer = _version(self._console.session.capabilities.python) > sys.version_info[:2]
         if not self._console.at_terminal:
             from cellblock.cli.pipe import Pipe

@@ -61,7 +61,7 @@ async def _run(session: AsyncSession, job: Job) -> int:
     )
     ran: dict[int, str] = {}
     failed: list[int] = []
-    worst, cell = DONE, None
+    worst = DONE
     with CtrlC(session) as ctrl_c:
         for piece in job.pieces:
             async with aclosing(session.stream(piece.source, kind=piece.kind)) as events:
@@ -72,8 +72,7 @@ async def _run(session: AsyncSession, job: Job) -> int:
                 worst = max(worst, status_of(cell) or FAILED)
                 if ctrl_c.count or not job.keep_going:
                     break
-    if cell is not None:
-        await view.end(cell, {})
+    await view.end({})
     if job.save is not None:
         write_document(job.save, _made(session, job, ran))
     if not job.as_json:

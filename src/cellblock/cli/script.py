@@ -62,7 +62,7 @@ async def _run(job: Job, start: Start) -> int:
                     cell = await view.show(events)
                 if not cell.ok or number == len(sources):
                     break
-        await view.end(cell, before)
+        await view.end(before)
         if ctrl_c.count and not cell.ok:
             say(f"interrupted after {ctrl_c.seconds:.1f} s")
             return INTERRUPTED
