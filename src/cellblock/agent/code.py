@@ -15,7 +15,7 @@ from cellblock.agent.attempts import Verifier, best_of
 from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
 from cellblock.agent.freezing import frozen_after
-from cellblock.agent.loop import Loop, step_limit
+from cellblock.agent.loop import Loop, answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
 from cellblock.agent.recording import accepting
@@ -220,9 +220,7 @@ class CodeAgent:
             finally:
                 if session is not None:
                     await drop(session)
-            if result.partial:
-                raise step_limit(result)
-            return result.value
+            return answered(result).value
 
         ask.__name__ = ask.__qualname__ = name
         ask.__doc__ = description or "Ask another agent to do a task; gives its answer."
@@ -287,9 +285,7 @@ class CodeAgent:
                         await self._workplace.keep(working, kept)
                         self.memory = result.memory if self.state is not None else self.memory
                 spans.note_result(span, result)
-        if result.partial and self.on_limit == "raise":
-            raise step_limit(result)
-        return result
+        return answered(result, self.on_limit)
 
     def resume(self, log: str | os.PathLike[str], **options: Any) -> RunResult:
         """Go on with a run whose program ended in the middle; the blocking twin of `aresume`, with its options."""
@@ -326,9 +322,7 @@ class CodeAgent:
                 loop = Resumed(setting, past.run["task"], context, past=before, last=past.last_number)
                 result = await loop.resume()
                 spans.note_result(span, result)
-        if result.partial and self.on_limit == "raise":
-            raise step_limit(result)
-        return result
+        return answered(result, self.on_limit)
 
     def replay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
         """Do logged runs of this agent again, without its model and without calling tools; see `areplay`."""

@@ -11,7 +11,7 @@ import anyio
 
 from cellblock import __version__
 from cellblock.agent import spans
-from cellblock.agent.loop import step_limit
+from cellblock.agent.loop import answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.privately import marks_passed
 from cellblock.agent.recording import to_plain
@@ -106,10 +106,7 @@ class ReactAgent:
             raise
         finally:
             events.close()
-        result = run.result()
-        if result.partial and self.on_limit == "raise":
-            raise step_limit(result)
-        return result
+        return answered(run.result(), self.on_limit)
 
     def _spans(self) -> spans.Spans:
         provider, content = self._telemetry
