@@ -15,11 +15,7 @@ from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import (
-    DEFAULT_MAX_REQUEST_BODY_SIZE,
-    RequestBodyLimitMiddleware,
-    TransportSecuritySettings,
-)
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellblock.errors import CellblockError
@@ -153,13 +149,8 @@ async def serve_http(
     from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
 
     server.sessions.users = len(tokens)
-    names = names_of(listener, hosts)
-    security = TransportSecuritySettings(allowed_hosts=[*names], allowed_origins=[*origins])
     managers = {
-        user: StreamableHTTPSessionManager(
-            server._lowlevel_server, security_settings=security, max_sessions=_MOST_CLIENTS
-        )
-        for user in tokens
+        user: StreamableHTTPSessionManager(server._lowlevel_server, max_sessions=_MOST_CLIENTS) for user in tokens
     }
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,7 +168,7 @@ async def serve_http(
             await managers[scope["user"].username].handle_request(scope, received, send)
 
     whole = RequestBodyLimitMiddleware(app, DEFAULT_MAX_REQUEST_BODY_SIZE)
-    wall = TokenWall(whole, tokens, hosts=names, origins=origins)
+    wall = TokenWall(whole, tokens, hosts=names_of(listener, hosts), origins=origins)
     connection: Any = partial(Connection, connections=Connections(len(tokens)))
     config = uvicorn.Config(
         wall, log_level="warning", access_log=False, server_header=False, lifespan="off", http=connection, ws="none",
