@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from types import TracebackType
 from typing import Any, Self
 
 from anyio import fail_after, move_on_after
@@ -101,9 +100,7 @@ class EndpointModel:
         kept.users += 1
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         kept = self._kept.get()
         assert kept is not None, "left more often than entered"
         kept.users -= 1
