@@ -89,13 +89,14 @@ def chosen(ids: Iterable[str], *, walls: str = "full") -> list[Attack]:
     return sorted((one for one in attacks.values() if one.threat in wanted), key=lambda one: wanted.index(one.threat))
 
 
-def made(attacks: list[Attack], *, trust_level: str = "isolated", walls: str = "full") -> Iterator[Tried]:
+def made(attacks: list[Attack], *, trust_level: str, walls: str) -> Iterator[Tried]:
     """Make them, in a process of their own, as its sessions' host. Leaving early ends it.
 
     IsolationUnavailable where no session opens; CellblockError where the process ended before all were made.
     """
-    by_name = {attack.name: attack for attack in attacks}
-    for outcome in _outcomes(list(by_name), trust_level, walls):
+    by_name, canary = {attack.name: attack for attack in attacks}, f"canary-{secrets.token_hex(16)}"
+    told = {"ATTACKED_TRUST_LEVEL": trust_level, "ATTACKED_WALLS": walls, "SECRET": canary}
+    for outcome in _told([*PROGRAM, canary, *by_name], told, len(by_name)):
         attack = by_name[outcome["name"]]
         yield Tried(
             name=attack.name,
@@ -110,8 +111,23 @@ def made(attacks: list[Attack], *, trust_level: str = "isolated", walls: str = "
 
 def made_locally(ids: tuple[str, ...]) -> Iterator[Tried]:
     """Make the attempts at the guard of these classes, each in a process. Leaving early ends it."""
+    from cellblock.attacks.language.judging import failed, reached, wall_of
+
     for path, attempts in attempts_of(ids).items():
-        yield from (tried for tried in _made_locally(path, attempts) if tried.threat in ids)
+        by_name = {attempt.name: attempt for attempt in attempts}
+        began = time.monotonic()
+        for found in _told([*LANGUAGE, str(path)], _PATIENT, len(attempts)):
+            attempt = by_name[found["name"]]
+            took, began = time.monotonic() - began, time.monotonic()
+            if (threat := attempt.keys["threat"]) in ids:
+                yield Tried(
+                    name=attempt.name,
+                    threat=threat,
+                    wall=wall_of(attempt),
+                    reached=tuple(reached(found)),
+                    failed=tuple(failed(attempt, found)),
+                    seconds=round(took, 2),
+                )
 
 
 def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
@@ -122,30 +138,6 @@ def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
         path: [one for one in programs(path) if one.runs_here and "open" not in one.keys] for path in files(ESCAPES)
     }
     return {path: found for path, found in made.items() if any(one.keys["threat"] in ids for one in found)}
-
-
-def _made_locally(path: Path, attempts: list[Program]) -> Iterator[Tried]:
-    from cellblock.attacks.language.judging import failed, reached, wall_of
-
-    by_name = {attempt.name: attempt for attempt in attempts}
-    began = time.monotonic()
-    for found in _told([*LANGUAGE, str(path)], _PATIENT, len(attempts)):
-        attempt = by_name[found["name"]]
-        took, began = time.monotonic() - began, time.monotonic()
-        yield Tried(
-            name=attempt.name,
-            threat=attempt.keys["threat"],
-            wall=wall_of(attempt),
-            reached=tuple(reached(found)),
-            failed=tuple(failed(attempt, found)),
-            seconds=round(took, 2),
-        )
-
-
-def _outcomes(names: list[str], trust_level: str, walls: str) -> Iterator[dict[str, Any]]:
-    canary = f"canary-{secrets.token_hex(16)}"
-    told = {"ATTACKED_TRUST_LEVEL": trust_level, "SECRET": canary} | ({"ATTACKED_WALLS": walls} if walls else {})
-    return _told([*PROGRAM, canary, *names], told, len(names))
 
 
 def _told(words: list[str], told: dict[str, str], count: int) -> Iterator[dict[str, Any]]:
