@@ -67,7 +67,9 @@ def read(reply: Reply) -> Code | NoCode:
     python = [block for block in blocks if block.tag in _PYTHON and block.source]
     for block in python:
         if not block.closed and (reply.finish == "length" or _parsed(block.source) is None):
-            return NoCode(f"The {_how_it_ends(reply)}, and nothing was run. {_SHORTER}")
+            cut = reply.finish == "length"
+            ends = "reply was cut off before the end of its code block" if cut else "code block is not closed"
+            return NoCode(f"The {ends}, and nothing was run. {_SHORTER}")
     tagged = [block for block in python if block.tag]
     sources = [_in_json(block.source) or block.source for block in tagged or python]
     if sources:
@@ -82,14 +84,6 @@ _WANTED = (
     "Reply with one block of Python between ```python and ```. To give the answer, call final_answer(value) in it."
 )
 _SHORTER = "Write shorter code, in several steps if need be, and close the block with ```."
-
-
-def _how_it_ends(reply: Reply) -> str:
-    return (
-        "reply was cut off before the end of its code block"
-        if reply.finish == "length"
-        else ("code block is not closed")
-    )
 
 
 def _missing(reply: Reply, text: str, blocks: list[_Block]) -> str:

@@ -41,6 +41,7 @@ from cellblock.policy import Policy
 from cellblock.session.hostloop import call
 from cellblock.session.settings import narrowed
 from cellblock.text import line, text_of, write_json
+from cellblock.tools.stubs import Written
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
 from cellblock.walls import TrustLevel, Walls
@@ -313,16 +314,6 @@ def _policy_of(path: PathLike, run: Mapping[str, Any], level: str) -> Policy | N
     return Policy(**{name: told[name] for name in ("modules", "libraries", "without", "format_index")})
 
 
-class _Shown:
-    """A default value of which only the repr is known."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __repr__(self) -> str:
-        return self._shown
-
-
 def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:
     """A function with the signature of a logged one. It is never called: the log answers in its place."""
 
@@ -341,7 +332,7 @@ def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:
             inspect.Parameter(
                 name,
                 inspect._ParameterKind(kind),
-                default=empty if default is None else _Shown(default),
+                default=empty if default is None else Written(default),
                 annotation=empty if annotation is None else annotation,
             )
             for name, kind, default, annotation in spec["parameters"]
