@@ -76,7 +76,9 @@ async def _files(console: Console, _argument: str) -> None:
 
 
 async def _shell(console: Console, argument: str) -> None:
-    await console.cell(_required(argument, ":shell COMMAND"), "shell")
+    if not argument:
+        raise Refused("usage: :shell COMMAND")
+    await console.cell(argument, "shell")
 
 
 async def _load(console: Console, argument: str) -> None:
@@ -183,12 +185,6 @@ _KEYS = [
 
 
 # ------------------------------------------------------------------------------- arguments, lists
-
-
-def _required(argument: str, usage: str) -> str:
-    if not argument:
-        raise Refused(f"usage: {usage}")
-    return argument
 
 
 def _path(argument: str, usage: str) -> Path:

@@ -153,10 +153,7 @@ class _Conversation:
         return self._in_time(self._console.session.names)
 
     def _files(self) -> Iterable[str]:
-        return self._in_time(self._list_files)
-
-    async def _list_files(self) -> list[str]:
-        return await self._console.session.files.list()
+        return self._in_time(self._console.session.files.list)
 
     def _in_time(self, function: Callable[[], Awaitable[Iterable[str]]]) -> Iterable[str]:
         """What the session answers at once, for the Tab key; nothing where it does not, or is gone.

@@ -97,7 +97,7 @@ def _attack(arguments: argparse.Namespace) -> int:
 def _as_dict(report: Report, machine: Machine, instead: Report | None, local: str | None) -> dict[str, object]:
     return {
         "ok": report.ok,
-        "machine": machine.as_dict(),
+        "machine": asdict(machine),
         "python_inside": report.python,
         "walls": [
             {"mechanism": wall.mechanism, "applied": isinstance(wall, Applied), **_facts(wall)} for wall in report.walls
@@ -107,7 +107,7 @@ def _as_dict(report: Report, machine: Machine, instead: Report | None, local: st
         "failure": report.failure,
         "reduced": None if instead is None else {"ok": instead.ok, "failure": instead.failure},
         "local": None if local is None else {"ok": not local, "failure": local},
-        "remedies": [remedy.as_dict() for remedy in remedies(machine, report)],
+        "remedies": [asdict(remedy) for remedy in remedies(machine, report)],
     }
 
 

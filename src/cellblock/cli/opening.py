@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ class Start:
         self.ended: Future[None] = Future()
         self.ended.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
         self.doing = ""
-
-    def tell(self, doing: str) -> None:
-        """Note what is waited for now."""
-        self.doing = doing
 
 
 def start_early(
@@ -46,7 +43,7 @@ def start_early(
     def run() -> None:
         try:
             if where.get("trust_level") != "sandboxed":
-                prepare(python, preload, where.get("walls", "full"), start.tell, limits)
+                prepare(python, preload, where.get("walls", "full"), partial(setattr, start, "doing"), limits)
         except BaseException as error:
             start.ended.set_exception(error)
         else:
