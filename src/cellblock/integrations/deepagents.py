@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused
-from cellblock.integrations.commands import status_of
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -112,11 +111,11 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
 
 def _ended(cell: Cell) -> tuple[int, str]:
     """A command's exit status as a shell numbers it, and what there is to say where it did not end by itself."""
-    error, status = cell.error, status_of(cell.error)
+    error = cell.error
     if error is None:
         return 0, ""
-    if status is not None:
-        return status, f"\n[{error.message}]" if status > _BY_SIGNAL else ""
+    if error.status is not None:
+        return error.status, f"\n[{error.message}]" if error.status > _BY_SIGNAL else ""
     said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
 

@@ -70,19 +70,15 @@ class TokenWall:
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif (user := self._user(scope)) is None:
-            await _refuse(send, *self._reason(scope))
-        elif not scope.get(SHOWN, _nobody_asks)(user):
+        elif misled := self._misled(scope):
+            await _refuse(send, *misled)
+        elif (user := self._known(scope)) is None:
+            await _refuse(send, 401, "give the server's token: Authorization: Bearer TOKEN")
+        elif SHOWN in scope and not scope[SHOWN](user):
             await _refuse(send, 503, "too many connections of yours: close some, or try again later")
         else:
             token = AccessToken(token="", client_id=user, scopes=[])
             await self._app({**scope, "user": AuthenticatedUser(token)}, receive, send)
-
-    def _user(self, scope: Scope) -> str | None:
-        return None if self._misled(scope) else self._known(scope)
-
-    def _reason(self, scope: Scope) -> tuple[int, str]:
-        return self._misled(scope) or (401, "give the server's token: Authorization: Bearer TOKEN")
 
     def _misled(self, scope: Scope) -> tuple[int, str] | None:
         if not _one_of(scope, b"host", self._hosts):
@@ -191,10 +187,6 @@ def _examined(body: bytes) -> bytes | None:
         rest = b"".join(plain.split(b'"')[::2])
         texts += rest.count(b"[") + rest.count(b"{") + rest.count(b",")
     return mended(body) if texts < _MOST_PARTS else None
-
-
-def _nobody_asks(user: str) -> bool:
-    return True
 
 
 def _hash(token: bytes) -> bytes:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -163,13 +162,12 @@ async def open_server(
     """
     state = Versioned(url)
     del url  # no frame of an error holds it
-    make = partial(_made, state, options)
+
+    def make(user: str, name: str) -> AsyncSession:
+        return AsyncSession(name, user=user, state=state, **options)
+
     async with OpenSessions(make, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
         yield SessionServer(sessions, user=user, default=session, tools=tools)
-
-
-def _made(state: Versioned, options: dict[str, Any], user: str, name: str) -> AsyncSession:
-    return AsyncSession(name, user=user, state=state, **options)
 
 
 def _size(value: object) -> int:
