@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from cellblock.agent.comparing import Replay
     from cellblock.agent.task import Task
 
-Registered = TypeVar("Registered", bound=Callable[..., Any])
+One = TypeVar("One")
 
 _DEEPEST = 3
 
@@ -154,18 +154,13 @@ class CodeAgent:
     # ------------------------------------------------------------------------ capabilities
 
     def fn(
-        self, function: Registered | None = None, *, name: str | None = None, visibility: Visibility = "full"
+        self, function: Callable[..., Any] | None = None, *, name: str | None = None, visibility: Visibility = "full"
     ) -> Any:
         """Register a function, as `@agent.fn`, `@agent.fn(visibility="signature")` or `agent.fn(f)`.
 
         At `local` it gets the cells' own objects; elsewhere it is called across the wall, with copies.
         """
-
-        def register(one: Registered) -> Registered:
-            self._require_not_open()
-            self._registry.fn(one, name=name, visibility=visibility)
-            return one
-
+        register = partial(self._register, partial(self._registry.fn, name=name, visibility=visibility))
         return register if function is None else register(function)
 
     def cls(
@@ -175,21 +170,15 @@ class CodeAgent:
 
         Without a guard the class must be one that the session can import.
         """
-
-        def register(one: type) -> type:
-            self._require_not_open()
-            self._registry.cls(one, name=name, visibility=visibility, **grant)
-            return one
-
+        register = partial(self._register, partial(self._registry.cls, name=name, visibility=visibility, **grant))
         return register if cls is None else register(cls)
 
     def module(
         self, module: ModuleType, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
     ) -> ModuleType:
         """Register a module that code may import; `include` and `exclude` are as in `Policy.module`."""
-        self._require_not_open()
-        self._registry.module(module, name=name, visibility=visibility, **grant)
-        return module
+        register = partial(self._registry.module, name=name, visibility=visibility, **grant)
+        return self._register(register, module)
 
     def require_free(self, name: str) -> None:
         """ValueError for a name that an input cannot have, since the agent or something registered has it."""
@@ -444,12 +433,15 @@ class CodeAgent:
             "files": describing.files_told(files),
         }
 
-    def _require_not_open(self) -> None:
+    def _register(self, register: Callable[[One], None], one: One) -> One:
+        """Register what is given, and give it back."""
         if self._workplace.is_open:
             raise CellblockError(
                 "nothing more can be registered while the agent's session is open",
                 hint="register before the first run, or close() the agent first",
             )
+        register(one)
+        return one
 
 
 def _last_number(session: AsyncSession) -> int:
