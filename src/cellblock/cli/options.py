@@ -116,18 +116,13 @@ def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
         help=f"{', '.join(levels[:-1])} or {levels[-1]}: the kernel's walls, or those in a container of podman or "
         "docker (isolated)",
     )  # fmt: skip
-    add_walls(parser)
-    add("--image", metavar="IMAGE", help="of the container ($CELLBLOCK_IMAGE, else what `cellblock image build` makes)")
-    add("--engine", metavar="NAME", help="what runs the container: podman or docker (the first that is there)")
-    add("--runtime", metavar="NAME", help="its OCI runtime: runc, crun, runsc, kata (the engine's own)")
-
-
-def add_walls(parser: Parser) -> None:
-    """Add the one that does without walls."""
-    parser.add_argument(
+    add(
         "--walls", choices=("full", "reduced"), default="full",
         help="reduced: without namespaces, where the machine gives none (full); doctor says what that gives up",
     )  # fmt: skip
+    add("--image", metavar="IMAGE", help="of the container ($CELLBLOCK_IMAGE, else what `cellblock image build` makes)")
+    add("--engine", metavar="NAME", help="what runs the container: podman or docker (the first that is there)")
+    add("--runtime", metavar="NAME", help="its OCI runtime: runc, crun, runsc, kata (the engine's own)")
 
 
 def add_inputs(parser: Parser, *, files: bool = True) -> None:

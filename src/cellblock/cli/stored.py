@@ -192,19 +192,14 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     for cell, parts in cells_of(session, session.resolve("HEAD")):
         notebook.record(cell, parts)
     write_document(target, notebook)
-    if arguments.json:
-        return _json({"out": str(target), "cells": len(notebook)})
-    say(f"wrote {len(notebook)} cells to {target}")
-    return DONE
+    done = {"out": str(target), "cells": len(notebook)}
+    return _answered(arguments, done, f"wrote {len(notebook)} cells to {target}")
 
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
     store.delete(arguments.user, arguments.name)
-    if arguments.json:
-        return _json({"deleted": arguments.name})
-    say(f"deleted session {arguments.name!r}")
-    return DONE
+    return _answered(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
 
 
 def do_verify(store: Store, arguments: argparse.Namespace) -> int:
@@ -228,10 +223,8 @@ def do_verify(store: Store, arguments: argparse.Namespace) -> int:
 def do_gc(store: Store, arguments: argparse.Namespace) -> int:
     """Delete what nothing refers to any more."""
     swept = store.gc()
-    if arguments.json:
-        return _json(asdict(swept))
-    say(f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes); {swept.condemned} go next time")
-    return DONE
+    deleted = f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes)"
+    return _answered(arguments, asdict(swept), f"{deleted}; {swept.condemned} go next time")
 
 
 # --------------------------------------------------------------------------------------- inside
@@ -265,10 +258,8 @@ def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredS
 
 
 def _told(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
-    if arguments.json:
-        return _json({"session": name, **_plain(commit)})
-    say(f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}".rstrip())
-    return DONE
+    at = f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}"
+    return _answered(arguments, {"session": name, **_plain(commit)}, at.rstrip())
 
 
 def _marks(session: StoredSession) -> dict[str, list[str]]:
@@ -294,6 +285,14 @@ def _ago(milliseconds: int) -> str:
         if seconds >= many:
             return f"{seconds / many:.0f} {unit} ago"
     return f"{seconds:.0f} s ago"
+
+
+def _answered(arguments: argparse.Namespace, done: object, said: str) -> int:
+    """What was done, as JSON or in a line."""
+    if arguments.json:
+        return _json(done)
+    say(said)
+    return DONE
 
 
 def _json(value: object) -> int:
