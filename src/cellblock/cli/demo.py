@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
 from cellblock.cli.exits import DONE, FAILED, Unusable
-from cellblock.cli.storyboard import PLAIN, TABLES, Step
+from cellblock.cli.storyboard import STEPS, Step
 from cellblock.limits import ExecutionLimits
 from cellblock.private import private_directory, write_private
 from cellblock.walls import Applied
@@ -79,8 +79,7 @@ async def _demo(out: Path, tables: bool) -> int:
                 True,
                 f"{sum(isinstance(wall, Applied) for wall in session.capabilities.walls)} walls",
             )
-        steps = TABLES if tables else PLAIN
-        good = [await _play(session, step, progress) for step in steps]
+        good = [await _play(session, step, progress, tables=tables) for step in STEPS]
         warm = await _warm_ms(session)
         written = _write(session, out)
     finally:
@@ -90,13 +89,13 @@ async def _demo(out: Path, tables: bool) -> int:
     for path in written:
         print(f"wrote {path}")
     print()
-    print(_summary(session, steps, good, warm, time.perf_counter() - began))
+    print(_summary(session, good, warm, time.perf_counter() - began))
     return DONE if all(good) else FAILED
 
 
-async def _play(session: AsyncSession, step: Step, progress: Progress) -> bool:
+async def _play(session: AsyncSession, step: Step, progress: Progress, *, tables: bool) -> bool:
     async with progress.step(step.caption) as line:
-        cell = await session.run(step.source)
+        cell = await session.run(step.source if tables else step.plain or step.source)
         line.good = _ended(cell) == step.end and _reached(cell, step) == 0
         line.outcome = _outcome(cell, step)
     return line.good
@@ -152,14 +151,14 @@ def _write(session: AsyncSession, out: Path) -> list[Path]:
     return [path.resolve() for path in written]
 
 
-def _summary(session: AsyncSession, steps: tuple[Step, ...], good: list[bool], warm_ms: float, seconds: float) -> str:
-    attempts = sum(step.attempts for step in steps)
-    stopped = sum(step.end in ("timeout", "memory") for step in steps)
+def _summary(session: AsyncSession, good: list[bool], warm_ms: float, seconds: float) -> str:
+    attempts = sum(step.attempts for step in STEPS)
+    stopped = sum(step.end in ("timeout", "memory") for step in STEPS)
     lines = [
         f"{len(session.notebook)} cells in {seconds:.1f} s; a warm cell costs {warm_ms:.2f} ms",
         f"contained: {attempts} attempts on the host, {stopped} cells that would not have ended",
     ]
-    failed = [step.caption for step, ended_well in zip(steps, good, strict=True) if not ended_well]
+    failed = [step.caption for step, ended_well in zip(STEPS, good, strict=True) if not ended_well]
     if failed:
         lines.append(f"not as it should be: {'; '.join(failed)}")
     return "\n".join(lines)
