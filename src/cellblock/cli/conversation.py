@@ -17,7 +17,7 @@ from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
 from cellblock.cli.console import Console
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable
 from cellblock.cli.interrupts import CtrlC, held_back
-from cellblock.cli.setup import Setup
+from cellblock.cli.opening import Setup
 from cellblock.cli.terminal import Printer
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.text import line

@@ -1,4 +1,4 @@
-"""Opening a session: its processes start while the rest of us is imported, and what takes long is told."""
+"""The session that a command line asks for: its processes start while the rest of us is imported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -68,3 +70,30 @@ async def open_session(session: AsyncSession, start: Start, stream: TextIO | Non
     async with redrawn(stream, told, after=_QUIET_SECONDS) if stream and stream.isatty() else nullcontext():
         await asyncio.wrap_future(start.ended)  # not in a thread, which would hold up the interpreter as it leaves
         await session.open()
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The arguments of a session, as `options.session` gives them, and local files by their names inside."""
+
+    options: Mapping[str, Any]
+    inputs: Mapping[str, Path]
+
+    def start(self) -> Start:
+        """Start the processes that the session comes from, while the rest of us is still being imported."""
+        asked = self.options
+        expected = None if asked["mounts"] or asked["network"] else asked["limits"]
+        return start_early(asked["python"], asked["preload"], asked, expected)
+
+    def session(self) -> AsyncSession:
+        """The session, which is not open yet."""
+        from cellblock.session.session import AsyncSession
+
+        return AsyncSession(**self.options)
+
+    async def put_inputs(self, session: AsyncSession) -> None:
+        """Copy the input files into the session, once it is open."""
+        import anyio
+
+        for name, local in self.inputs.items():
+            await session.files.write(name, await anyio.Path(local).read_bytes())

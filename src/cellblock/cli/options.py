@@ -17,7 +17,7 @@ from cellblock.url import parsed
 from cellblock.walls import TrustLevel
 
 if TYPE_CHECKING:
-    from cellblock.cli.setup import Setup
+    from cellblock.cli.opening import Setup
 
 _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
@@ -75,7 +75,7 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
 
 def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
     """The session asked for; `output_bytes` of text where no limit was; `source.Unusable` for what cannot be."""
-    from cellblock.cli.setup import Setup
+    from cellblock.cli.opening import Setup
 
     return Setup(session(arguments, output_bytes), inputs(arguments))
 

@@ -16,9 +16,8 @@ from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.inside import Width, tell_script
-from cellblock.cli.opening import Start, open_session
+from cellblock.cli.opening import Setup, Start, open_session
 from cellblock.cli.run import JSON_BYTES
-from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
 
