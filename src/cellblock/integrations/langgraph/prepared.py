@@ -8,7 +8,7 @@ from itertools import chain, count, islice, permutations
 from posixpath import splitext
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
 from cellblock.fences import PYTHON, Fence, fences
 from cellblock.text import line, storable, text_of
@@ -113,6 +113,11 @@ def called(call: Mapping[str, Any]) -> str:
 def id_of(call: Mapping[str, Any]) -> str:
     """What a call goes by."""
     return text_of(call["id"], max_chars=1_000)
+
+
+def refused(call: Mapping[str, Any], why: str) -> ToolMessage:
+    """The answer to a call that was not carried out."""
+    return ToolMessage(why, name=called(call), tool_call_id=id_of(call), status="error")
 
 
 def _calls(message: object) -> Sequence[Mapping[str, Any]]:
