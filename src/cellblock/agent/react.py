@@ -87,7 +87,7 @@ class ReactAgent:
             "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)
         )
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
-        run = _Run(self._tools, events, self.limits, tell, self._spans(), self.model)
+        run = _Run(self, events, tell)
         messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
         try:
             async with self.model, marks_passed(run.mark_private, lambda: run.private):
@@ -116,24 +116,16 @@ class ReactAgent:
 class _Run:
     """One run: its steps, and the answer once there is one."""
 
-    def __init__(
-        self,
-        tools: dict[str, Callee],
-        events: EventLog,
-        limits: ExecutionLimits,
-        tell: Tell | None,
-        made: spans.Spans,
-        model: Connected,
-    ) -> None:
-        self.spans = made
-        self._model = model
+    def __init__(self, agent: ReactAgent, events: EventLog, tell: Tell | None) -> None:
+        self.spans = agent._spans()
+        self._model = agent.model
         self.steps: list[Step] = []
         self.answered = False
         self.answer: tuple[object, str | None] = (None, None)
-        self._tools = {**tools, "final_answer": Callee(self._final_answer)}
+        self._tools = {**agent._tools, "final_answer": Callee(self._final_answer)}
         self.schemas = [one.schema for one in self._tools.values()]
         self._events = events
-        self._limits = limits
+        self._limits = agent.limits
         self._tell = tell
         self._tokens = Tokens()
         self._memory = AgentMemory()
