@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cellblock.cli.terminal import Paint, encodable, write_data
+from cellblock.cli.terminal import Paint, write_data
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.text import plain, read_json
 from cellblock.threats import BY_ID, THREATS
@@ -248,8 +248,6 @@ class _Printer:
         self._made: dict[str, list[Tried]] = {name: [] for name in expected}
         self._redraws = sys.stderr.isatty()
         self._paint = Paint(sys.stdout)
-        self._yes = self._paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
-        self._no = self._paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
 
     def tell(self, tried: Tried) -> None:
         of_class = self._made[tried.threat]
@@ -275,13 +273,13 @@ class _Printer:
         if self._redraws:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         threat = BY_ID[tried[0].threat]
-        sign = self._yes if all(one.held for one in tried) else self._no
+        sign = self._paint.yes if all(one.held for one in tried) else self._paint.no
         print(f"{sign} {threat.id}, {threat.title}: {len(tried)} attacks")
         by_wall: dict[str, list[Tried]] = {}
         for one in tried:
             by_wall.setdefault(one.wall, []).append(one)
         for wall, of_wall in by_wall.items():
-            print(f"    {self._yes if all(one.held for one in of_wall) else self._no} {wall}")
+            print(f"    {self._paint.yes if all(one.held for one in of_wall) else self._paint.no} {wall}")
             names = ", ".join(_short(one) for one in of_wall if one.held and not one.known)
             for line in textwrap.wrap(names, 100, break_on_hyphens=False):
                 print(f"        {self._paint.dim(line)}")

@@ -39,9 +39,8 @@ class Completer:
         return _starting(word, {*self._names(), *keyword.kwlist, *keyword.softkwlist, *_BUILTINS})
 
     def _file_names(self, command: str, typed: str, word: str) -> list[str]:
-        inside = command in (":get",)
         argument = typed.rsplit(" ", 1)[1]
-        return self._continued(typed, word, self._files() if inside else _local_files(argument))
+        return self._continued(typed, word, self._files() if command == ":get" else _local_files(argument))
 
     def _continued(self, typed: str, word: str, names: Iterable[str]) -> list[str]:
         """The parts of names that stand in the place of `word`, which may be the end of the argument only."""

@@ -12,7 +12,7 @@ from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
-from cellblock.cli.terminal import Paint, encodable, write_data
+from cellblock.cli.terminal import Paint, write_data
 from cellblock.walls import Applied, Unavailable, Wall
 
 GIVEN_UP = (
@@ -118,8 +118,7 @@ def _facts(wall: Wall) -> dict[str, str | bool]:
 
 
 def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Paint) -> Iterator[str]:
-    yes = paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
-    no = paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
+    yes, no = paint.yes, paint.no
     for wall in report.walls:
         if isinstance(wall, Unavailable):
             yield f"{no if wall.needed else '-'} {wall.mechanism}: {wall.reason}"

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import anyio
 
-from cellblock.cli.terminal import Paint, encodable
+from cellblock.cli.terminal import Paint
 from cellblock.executors.container.steps import Line
 from cellblock.text import plain
 
@@ -25,9 +25,7 @@ class Progress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._redraws = stream.isatty()
-        paint = Paint(stream)
-        self._yes = paint.good(encodable("\N{CHECK MARK}", "ok", stream))
-        self._no = paint.bad(encodable("\N{BALLOT X}", "NO", stream))
+        self._paint = Paint(stream)
 
     @asynccontextmanager
     async def step(self, caption: str) -> AsyncIterator[Line]:
@@ -49,7 +47,7 @@ class Progress:
         whole = plain(text(time.perf_counter() - began, line.outcome))
         if self._redraws:
             whole = whole[: shutil.get_terminal_size().columns - 3]
-        _write(self._stream, f"{self._yes if line.good else self._no} {whole}\n")
+        _write(self._stream, f"{self._paint.yes if line.good else self._paint.no} {whole}\n")
 
 
 @asynccontextmanager
