@@ -103,18 +103,11 @@ def listen(address: str) -> socket.socket:
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise CellblockError(f"{address!r} is not HOST:PORT", hint="127.0.0.1:8000, [::1]:8000")
     host = host.removeprefix("[").removesuffix("]")
-    listener = None
     try:
         family, _, _, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen(128)
+        return socket.create_server(place, family=family, backlog=128)
     except OSError as error:
-        if listener is not None:
-            listener.close()
         raise CellblockError(f"cannot listen at {address}: {error.strerror or error}", hint="choose another") from None
-    return listener
 
 
 def names_of(listener: socket.socket, allowed: Collection[str]) -> frozenset[str]:
