@@ -143,8 +143,7 @@ class EndpointModel:
                 raise
             if piece is None:
                 return
-            if (text := self._assembled(assembly.add, piece)) and on_text is not None:
-                on_text(valid(text))
+            self._assemble(assembly.add, piece, on_text)
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
@@ -204,14 +203,15 @@ class EndpointModel:
         """Take an answer that came at once."""
         if isinstance(told, Mapping) and (refused := told.get("error")):
             raise self._errors.refused(0, refused)
-        if (text := self._assembled(assembly.add_whole, told)) and on_text is not None:
-            on_text(valid(text))
+        self._assemble(assembly.add_whole, told, on_text)
 
-    def _assembled(self, add: Callable[[object], str], told: object) -> str:
+    def _assemble(self, add: Callable[[object], str], told: object, on_text: OnText | None) -> None:
         try:
-            return add(told)
+            text = add(told)
         except (ValueError, RecursionError) as error:
             raise self._errors.malformed(error) from None
+        if text and on_text is not None:
+            on_text(valid(text))
 
     # --- connections -----------------------------------------------------------------------------------------
 
