@@ -41,16 +41,20 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
     if not rows:
         say(f"no sessions of {arguments.user!r} in {store.url}")
         return DONE
-    marked = any(row.private for row in rows)
-    titles = (("USER",) if user is None else ()) + ("SESSION", "COMMITS", "LAST USED", "OPEN IN")
-    lines = [
-        ((named(row.user),) if user is None else ())
-        + (named(row.name), str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
-        + ((row.private or "-",) if marked else ())
-        for row in rows
-    ]
-    titles += ("PRIVATE",) if marked else ()
-    table(titles, lines)
+    table(
+        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE"),
+        [
+            (
+                named(row.user) if user is None else "",
+                named(row.name),
+                str(row.depth),
+                _ago(row.used),
+                str(row.holder or "-"),
+                row.private,
+            )
+            for row in rows
+        ],
+    )
     return DONE
 
 
@@ -62,15 +66,15 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     if arguments.json:
         return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
     table(
-        ("COMMIT", "CELL", "KIND", "WHEN", *(("REFS",) if marks else ()), "WHAT"),
+        ("COMMIT", "CELL", "KIND", "WHEN", "REFS", "WHAT"),
         [
             (
                 _short(commit.id),
                 str(commit.number) if commit.number else "-",
                 commit.kind,
                 _ago(commit.created),
-                *((", ".join(map(named, marks.get(commit.id, []))) or "-",) if marks else ()),
-                commit.message,
+                ", ".join(map(named, marks.get(commit.id, []))),
+                commit.message or "-",
             )
             for commit in commits
         ],

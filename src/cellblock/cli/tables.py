@@ -14,12 +14,14 @@ _LONGEST = 10_000
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows in columns with titles, printed; each is cut at the edge of a terminal."""
-    if not rows:
-        return
+    """Rows in columns with titles, printed; each is cut at the edge of a terminal.
+
+    A column that has nothing in any row is left out; elsewhere nothing is a dash.
+    """
+    kept = [place for place in range(len(titles)) if any(row[place] for row in rows)]
     out = Printer(sys.stdout)
     edge = shutil.get_terminal_size().columns if out.is_terminal else None
-    for row in columns([titles, *rows]):
+    for row in columns([[row[place] or "-" for place in kept] for row in (titles, *rows)]) if kept else ():
         out.line(row[:edge])
 
 
