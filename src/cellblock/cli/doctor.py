@@ -13,7 +13,7 @@ from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
 from cellblock.cli.terminal import Paint, write_data
-from cellblock.walls import Applied, Unavailable, Wall
+from cellblock.walls import Applied, Unavailable
 
 GIVEN_UP = (
     "sockets, /proc, /dev/shm, mounts, and multiprocessing's locks and pools: there are none inside",
@@ -99,9 +99,7 @@ def _as_dict(report: Report, machine: Machine, instead: Report | None, local: st
         "ok": report.ok,
         "machine": asdict(machine),
         "python_inside": report.python,
-        "walls": [
-            {"mechanism": wall.mechanism, "applied": isinstance(wall, Applied), **_facts(wall)} for wall in report.walls
-        ],
+        "walls": [{**asdict(wall), "applied": isinstance(wall, Applied)} for wall in report.walls],
         "tried": [asdict(finding) for finding in report.findings],
         "skipped": list(report.skipped),
         "failure": report.failure,
@@ -109,12 +107,6 @@ def _as_dict(report: Report, machine: Machine, instead: Report | None, local: st
         "local": None if local is None else {"ok": not local, "failure": local},
         "remedies": [asdict(remedy) for remedy in remedies(machine, report)],
     }
-
-
-def _facts(wall: Wall) -> dict[str, str | bool]:
-    if isinstance(wall, Applied):
-        return {"detail": wall.detail}
-    return {"reason": wall.reason, "remedy": wall.remedy, "needed": wall.needed}
 
 
 def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Paint) -> Iterator[str]:

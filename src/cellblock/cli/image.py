@@ -14,7 +14,7 @@ from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import write_json
 
 if TYPE_CHECKING:
-    from cellblock.executors.container.image import Image
+    pass
 
 _EPILOG = "exit status: 0 done, 1 the image could not be made, 2 usage, 3 there is no engine"
 _OLDEST, _NEWEST = 11, 14
@@ -94,7 +94,10 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_data([asdict(one) for one in found], indent=2)
         return DONE
-    table(("IMAGE", "MADE", "SIZE", "FROM"), [_row(one) for one in found])
+    table(
+        ("IMAGE", "MADE", "SIZE", "FROM"),
+        [(", ".join(one.names) or one.id[:12], one.created[:10], _size(one.size), one.base) for one in found],
+    )
     if not found:
         say("there are none: cellblock image build")
     return DONE
@@ -112,10 +115,6 @@ def _remove(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_data(asdict(found), indent=2)
     return DONE
-
-
-def _row(image: Image) -> tuple[str, ...]:
-    return (", ".join(image.names) or image.id[:12], image.created[:10], _size(image.size), image.base)
 
 
 def _size(size: int) -> str:
