@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Self
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError, FileRefused
+from cellblock.errors import FileRefused, needing
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -18,13 +18,9 @@ from cellblock.session.arguments import require_kind
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import our_loop
 
-try:
+with needing("deepagents", "the backend for deepagents needs that package"):
     from deepagents.backends.protocol import ExecuteResponse, FileDownloadResponse, FileUploadResponse
     from deepagents.backends.sandbox import BaseSandbox
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"the backend for deepagents needs that package: {error}", hint='pip install "cellblock[deepagents]"'
-    ) from None
 
 __all__ = ["CellblockSandbox"]
 

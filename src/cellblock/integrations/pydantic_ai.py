@@ -11,14 +11,14 @@ from typing import Any, Self
 import anyio
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError, LeaseLost, SessionClosed
+from cellblock.errors import LeaseLost, SessionClosed, needing
 from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
-try:
+with needing("pydantic-ai", "the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer"):
     from pydantic_ai.workspaces import (
         CommandResult,
         WorkspaceOutputLimitError,
@@ -26,11 +26,6 @@ try:
         WorkspaceTimeoutError,
         WorkspaceUnavailableError,
     )
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer: {error}",
-        hint='pip install "cellblock[pydantic-ai]"',
-    ) from None
 
 __all__ = ["CellblockWorkspace"]
 

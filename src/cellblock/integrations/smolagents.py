@@ -7,19 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError
+from cellblock.errors import needing
 from cellblock.session.account import Account
 from cellblock.session.blocking import Session
 from cellblock.text import exact, sayable, valid
 from cellblock.values.portable import Opaque
 from cellblock.values.room import held
 
-try:
+with needing("smolagents", "the executor for smolagents needs that package"):
     from smolagents.local_python_executor import CodeOutput, InterpreterError, PythonExecutor
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"the executor for smolagents needs that package: {error}", hint='pip install "cellblock[smolagents]"'
-    ) from None
 
 __all__ = ["CellblockExecutor"]
 
