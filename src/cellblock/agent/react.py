@@ -122,7 +122,12 @@ class _Run:
         self.steps: list[Step] = []
         self.answered = False
         self.answer: tuple[object, str | None] = (None, None)
-        self._tools = {**agent._tools, "final_answer": Callee(self._final_answer)}
+
+        def final_answer(value: Any, verified_by: str | None = None) -> None:
+            """Give the answer to the task; verified_by says how it was checked."""
+            self.answered, self.answer = True, (value, verified_by)
+
+        self._tools = {**agent._tools, "final_answer": Callee(final_answer)}
         self.schemas = [one.schema for one in self._tools.values()]
         self._events = events
         self._limits = agent.limits
@@ -137,12 +142,6 @@ class _Run:
     async def mark_private(self, reason: str) -> None:
         """From now on no tool is called that is declared outward."""
         self.private = self._asked.private = self.private or reason
-
-    def _final_answer(self, value: Any, verified_by: str | None = None) -> None:
-        self.answered, self.answer = True, (value, verified_by)
-
-    _final_answer.__name__ = "final_answer"
-    _final_answer.__doc__ = "Give the answer to the task; verified_by says how it was checked."
 
     async def step(self, reply: Reply) -> list[Message]:
         """Do what a reply asks for; the messages that follow from it."""

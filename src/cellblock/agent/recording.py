@@ -114,7 +114,7 @@ def _recording(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[
         return
     step, given = said.get().step, [to_plain(list(args)), to_plain(kwargs)]
     if setting.answers is not None:
-        made.call = functools.partial(setting.answers.call, step, name, given)
+        made.call = functools.partial(setting.answers, step, name, given)
     with spans.of_step(setting.spans, "execute_tool", name, step=step, attempt=setting.attempt) as span:
         span.tell("gen_ai.tool.call.arguments", given)
         try:

@@ -157,7 +157,7 @@ class _Replaying(CodeAgent):
     def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
         past = self._past.attempt(setting.attempt)
         answers = _Answers(past, self._done)
-        setting.model, setting.answers = _Replies(past), answers
+        setting.model, setting.answers = _Replies(past), answers.call
         if accept is not None:
             accept = answers.accept
         loop = super()._loop(setting, asked=asked, task=task, accept=accept)

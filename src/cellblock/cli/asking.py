@@ -19,7 +19,6 @@ from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
-from cellblock.models.retrying import Retry
 from cellblock.text import line, text_of
 
 _MOST_SHOWN = 1_000_000
@@ -82,13 +81,9 @@ def _model(arguments: argparse.Namespace) -> Connected:
     if not name:
         raise source.Unusable(_NO_MODEL)
     try:
-        return connect(name, on_retry=_tell_retry)
+        return connect(name, on_retry=lambda one: say(f"{line(one.error.args[0])}; asking again in {one.wait:.1f} s"))
     except ModelError as error:
         raise source.Unusable(str(error)) from None
-
-
-def _tell_retry(retry: Retry) -> None:
-    say(f"{line(retry.error.args[0])}; asking again in {retry.wait:.1f} s")
 
 
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -315,11 +315,8 @@ class Tools:
         lines = [f"{name(one.session)} ({one.commits} commits)" for one in briefs] + ["and more"] * found.more
         return answer(found, "\n".join(lines) or "no sessions: run_python with a session's name makes one")
 
-    @asynccontextmanager
-    async def _using(self, session: str | None, *, create: bool = True) -> AsyncIterator[AsyncSession]:
-        server = self._server
-        async with server.sessions.use(server.user, server.named(session), create=create) as one:
-            yield one
+    def _using(self, session: str | None, *, create: bool = True) -> AbstractAsyncContextManager[AsyncSession]:
+        return self._server.sessions.use(self._server.user, self._server.named(session), create=create)
 
 
 async def _standing(one: AsyncSession) -> CallToolResult:
