@@ -263,7 +263,9 @@ class CodeAgent:
             async with self.model, self._workplace.session(session) as (working, again), self._span() as span:
                 setting = self._setting(working, events, tell)
                 asked = await briefing.handed_over(self.prompts, working, task, inputs, contents)
-                cells = await to_thread.run_sync(_last_number, working)
+                cells = await to_thread.run_sync(  # of a session that was resumed they are read from the store
+                    lambda: max((cell.number for cell in working.notebook), default=0)
+                )
                 events.write("begin", asked=asked, again=again, cells=cells)
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
                 async with frozen_after(working, events) if freezes else nullcontext():
@@ -442,8 +444,3 @@ class CodeAgent:
             )
         register(one)
         return one
-
-
-def _last_number(session: AsyncSession) -> int:
-    """The number of the newest cell that a session has. Of one that was resumed its cells are read from the store."""
-    return max((cell.number for cell in session.notebook), default=0)

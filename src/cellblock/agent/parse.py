@@ -58,7 +58,8 @@ class _Block:
 
 def read(reply: Reply) -> Code | NoCode:
     """The code of a reply."""
-    text = _without_thoughts(reply.text).replace("\r\n", "\n")
+    text = reply.text.partition("</think>")[2] if reply.text.lstrip().startswith("<think>") else reply.text
+    text = text.replace("\r\n", "\n")
     if len(text) > _MOST:
         return NoCode(f"The reply has {len(text)} characters. Write a shorter one.")
     if found := _called(reply):
@@ -96,12 +97,6 @@ def _missing(reply: Reply, text: str, blocks: list[_Block]) -> str:
     if other := sorted({block.tag for block in blocks} - _PYTHON):
         return f"Only Python is run; the reply has {', '.join(other)} alone."
     return "The code block is empty." if blocks else "The reply has no code block, and nothing was run."
-
-
-def _without_thoughts(text: str) -> str:
-    if not text.lstrip().startswith("<think>"):
-        return text
-    return text.partition("</think>")[2]
 
 
 def _blocks(text: str) -> Iterator[_Block]:

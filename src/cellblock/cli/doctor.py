@@ -23,6 +23,7 @@ GIVEN_UP = (
     "for an ordinary user, an account for each session: the limit of processes counts all that the user runs",
 )
 """What a session without namespaces does not give."""
+_LOCAL_WORKS = "works here: a cell ran, and one that it does not let run was refused"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -77,7 +78,8 @@ def doctor(arguments: argparse.Namespace) -> int:
         for line in _as_text(report, machine, instead, Paint(sys.stdout)):
             print(line)
         if local is not None:
-            print(_local_line(local))
+            failed = f"does not work here either: {local}"
+            print('trust_level="local"', failed if local else _LOCAL_WORKS)
     return DONE if report.ok else STOPPED
 
 
@@ -150,12 +152,6 @@ def _instead_lines(reduced: Report) -> Iterator[str]:
     yield f"cellblock run --walls reduced. {len(reduced.findings)} attempts from inside were refused. It gives up:"
     for line in GIVEN_UP:
         yield f"    - {line}"
-
-
-def _local_line(failure: str) -> str:
-    if failure:
-        return f'trust_level="local" does not work here either: {failure}'
-    return 'trust_level="local" works here: a cell ran, and one that it does not let run was refused'
 
 
 def _remedy_lines(remedy: Remedy) -> Iterator[str]:

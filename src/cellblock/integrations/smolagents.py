@@ -83,7 +83,8 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         """Run one step. InterpreterError where it failed, with a traceback and what to do."""
         self._answers.clear()
         cell = self.session.run(code_action)
-        logs = self.state["_print_outputs"] = _printed(cell)
+        printed = "".join(output.text for output in cell.outputs if output.stream is not None)
+        logs = self.state["_print_outputs"] = valid(printed)
         answer = self._answers.copy()
         self._answers.clear()
         self._held.close()  # from here on the caller holds it
@@ -127,10 +128,6 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
             return self._tools[_FINAL](*args, **kwargs)
         values = [*args, *kwargs.values()]
         return values[0] if values else None
-
-
-def _printed(cell: Cell) -> str:
-    return valid("".join(output.text for output in cell.outputs if output.stream is not None))
 
 
 def _require(cell: Cell) -> None:
