@@ -16,7 +16,7 @@ from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff, FileChange, NameChange
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES, Blob, mime_type
-from cellblock.store import Commit, SessionRow
+from cellblock.store import Commit
 from cellblock.text import cut, line, name, strict_json, write_json
 
 MOST_SENT = 2 * 2**20
@@ -213,13 +213,6 @@ def difference(session: str, found: Diff) -> Difference:
         names=[dataclasses.replace(one, name=name(one.name)) for one in names],
         files=[dataclasses.replace(one, path=name(one.path)) for one in files],
         more=more,
-    )
-
-
-def session_brief(row: SessionRow) -> SessionBrief:
-    """A stored session as tools tell it."""
-    return SessionBrief(
-        session=row.name, commits=row.depth, used=row.used, open_in=None if row.holder is None else str(row.holder)
     )
 
 
