@@ -96,13 +96,10 @@ async def _demo(out: Path, tables: bool) -> int:
 async def _play(session: AsyncSession, step: Step, progress: Progress, *, tables: bool) -> bool:
     async with progress.step(step.caption) as line:
         cell = await session.run(step.source if tables else step.plain or step.source)
-        line.good = _ended(cell) == step.end and _reached(cell, step) == 0
+        ended = "completed" if cell.error is None else cell.error.kind
+        line.good = ended == step.end and _reached(cell, step) == 0
         line.outcome = _outcome(cell, step)
     return line.good
-
-
-def _ended(cell: Cell) -> str:
-    return "completed" if cell.error is None else cell.error.kind
 
 
 def _reached(cell: Cell, step: Step) -> int:

@@ -43,7 +43,8 @@ class CellblockWorkspace:
         self._options = {"limits": LIMITS, **options}
         self._opening = anyio.Lock()
         self._session: AsyncSession | None = None
-        self._ref: WorkspaceRef | None = None
+        self.ref: WorkspaceRef | None = None
+        """What names the session, once there is one."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,11 +57,6 @@ class CellblockWorkspace:
         if self._session is not None:
             await self._session.close()
 
-    @property
-    def ref(self) -> WorkspaceRef | None:
-        """What names the session, once there is one."""
-        return self._ref
-
     async def session(self) -> AsyncSession:
         """The session beneath, opened if it is not."""
         async with self._opening:
@@ -68,7 +64,7 @@ class CellblockWorkspace:
                 session = AsyncSession(**self._options)
                 await session.open()
                 self._session = session
-                self._ref = WorkspaceRef(provider="cellblock", id=session.name or secrets.token_hex(10))
+                self.ref = WorkspaceRef(provider="cellblock", id=session.name or secrets.token_hex(10))
             return self._session
 
     async def working_dir(self) -> str:

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import needing
-from cellblock.session.account import Account
 from cellblock.session.blocking import Session
 from cellblock.text import exact, sayable, valid
 from cellblock.values.portable import Opaque
@@ -54,6 +53,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         self.session = Session(**options, tools=[self._function()])
         self._answers: list[object] = []
         """The newest of the step that runs, if there is one."""
+        self._account = self.session._session._account
         self._held = self._account.share()
         self.state: dict[str, object] = {"_print_outputs": ""}
         """What a failed step had printed, for the agent, which reads it here."""
@@ -112,10 +112,6 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
         call.__name__ = _CALL
         return call
-
-    @property
-    def _account(self) -> Account:
-        return self.session._session._account
 
     def _keep(self, answer: object) -> None:
         """Keep the newest answer of a step, which counts to what the session has its host hold."""

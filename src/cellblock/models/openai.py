@@ -122,7 +122,11 @@ class EndpointModel:
             return
         try:
             if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
-                self._whole(await self._read(answer), assembly, on_text)
+                try:
+                    told = read_json(await answer.response.aread())
+                except Exception as error:
+                    raise self._errors.translated(error, answered=True) from None
+                self._whole(told, assembly, on_text)
                 return
             await self._stream(answer, assembly, on_text)
         finally:
@@ -190,12 +194,6 @@ class EndpointModel:
         except TimeoutError:
             said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
             raise self._errors.failure("timeout", said, "raise stall_seconds") from None
-        except Exception as error:
-            raise self._errors.translated(error, answered=True) from None
-
-    async def _read(self, answer: Any) -> object:
-        try:
-            return read_json(await answer.response.aread())
         except Exception as error:
             raise self._errors.translated(error, answered=True) from None
 
