@@ -18,7 +18,6 @@ from typing import TypeVar
 
 from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError
 from cellblock.limits import ExecutionLimits
-from cellblock.session.background import Background
 from cellblock.session.hostloop import Run, our_loop
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
@@ -85,7 +84,7 @@ class Threads:
         self._pid = os.getpid()
         self._open = 0
         self._freed = asyncio.Event()
-        self._closing = Background()
+        self._closing: set[asyncio.Task[None]] = set()
         _ALL.add(self)
 
     def __repr__(self) -> str:
@@ -213,7 +212,9 @@ class Threads:
 
     def _close_later(self, thread: Thread, used: float) -> None:
         if thread.used == used and not thread.callers and thread.session is not None:
-            self._closing.start(_quietly, partial(self._close_idle, thread))
+            task = asyncio.get_running_loop().create_task(_quietly(partial(self._close_idle, thread)))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     async def _close_all(self) -> None:
         for thread in list(self._threads.values()):
