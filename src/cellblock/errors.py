@@ -6,8 +6,11 @@ carries a `hint`: what the caller can do about it.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Literal
 
     ModelFailure = Literal[
@@ -26,6 +29,15 @@ class CellblockError(Exception):
     def __str__(self) -> str:
         message = super().__str__()
         return f"{message} ({self.hint})" if self.hint else message
+
+
+@contextmanager
+def needing(extra: str, said: str, error: Callable[..., CellblockError] = CellblockError) -> Iterator[None]:
+    """Around the import of a package that an extra brings: where it fails, an error that names the extra."""
+    try:
+        yield
+    except ImportError as missing:
+        raise error(f"{said}: {missing}", hint=f'pip install "cellblock[{extra}]"') from None
 
 
 class IsolationUnavailable(CellblockError):

@@ -85,6 +85,22 @@ def test_what_differs_is_told_with_its_step(tmp_path: Path) -> None:
     ]
 
 
+def test_tool_that_changes_what_it_was_given_is_logged_and_found_again_by_what_that_was(tmp_path: Path) -> None:
+    def drain(items: list[str]) -> int:
+        """How many there were."""
+        count = len(items)
+        items.clear()
+        return count
+
+    log = tmp_path / "run.jsonl"
+    agent("print(drain(['a', 'b']))", "final_answer(1)", tools=[drain]).run("count", log=log)
+    assert [event["arguments"] for event in read_log(log) if event["event"] == "tool"] == [
+        [[["a", "b"]], {"dict": [[], []]}]
+    ]
+    done = replay(log)
+    assert (done.differences, done.notes, done.calls) == ([], [], 1)
+
+
 def test_call_that_the_log_does_not_have_fails_and_calls_nothing(tmp_path: Path) -> None:
     shop, log = Shop(), tmp_path / "run.jsonl"
     agent("price('tea')", "final_answer(1)", tools=shop.tools).run("shop", log=log)

@@ -15,7 +15,8 @@ from cellblock.cli.blocks import Block
 from cellblock.cli.completion import MAX_MATCHES, Completer
 from cellblock.cli.history import MAX_ENTRIES, History, default_path
 from cellblock.cli.interrupts import held_back
-from cellblock.cli.opening import start_early, with_elapsed
+from cellblock.cli.opening import start_early
+from cellblock.cli.progress import redrawn
 
 
 def cells(text: str) -> list[str]:
@@ -225,7 +226,8 @@ def test_what_is_imported_is_known_while_it_starts() -> None:
 @pytest.mark.anyio
 async def test_what_takes_long_is_told_and_wiped_out() -> None:
     screen = Screen()
-    await with_elapsed(screen.written.wait, lambda: "opening: importing \x1b[2Jpandas", screen)
+    async with redrawn(screen, lambda seconds: f"opening: importing \x1b[2Jpandas ({seconds:.1f} s)"):
+        await screen.written.wait()
     first, *_, last = screen.getvalue().split("\r")[1:]
     assert first.startswith("\x1b[2Kopening: importing pandas (0.")
     assert last == "\x1b[2K"
@@ -234,12 +236,9 @@ async def test_what_takes_long_is_told_and_wiped_out() -> None:
 @pytest.mark.anyio
 async def test_what_is_done_at_once_writes_nothing_and_raises_as_it_is() -> None:
     screen = Screen()
-
-    async def fail() -> None:
-        raise OSError("the reason")
-
     with pytest.raises(OSError, match="the reason"):
-        await with_elapsed(fail, lambda: "opening", screen)
+        async with redrawn(screen, str, after=0.5):
+            raise OSError("the reason")
     assert screen.getvalue() == ""
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Literal, Self, TypeVar
 
 from cellblock import __version__
@@ -15,7 +15,7 @@ from cellblock.agent.attempts import Verifier, best_of
 from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.context import Context
 from cellblock.agent.freezing import frozen_after
-from cellblock.agent.loop import Loop, step_limit
+from cellblock.agent.loop import Loop, answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
 from cellblock.agent.recording import accepting
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from cellblock.agent.comparing import Replay
     from cellblock.agent.task import Task
 
-Registered = TypeVar("Registered", bound=Callable[..., Any])
+One = TypeVar("One")
 
 _DEEPEST = 3
 
@@ -154,18 +154,13 @@ class CodeAgent:
     # ------------------------------------------------------------------------ capabilities
 
     def fn(
-        self, function: Registered | None = None, *, name: str | None = None, visibility: Visibility = "full"
+        self, function: Callable[..., Any] | None = None, *, name: str | None = None, visibility: Visibility = "full"
     ) -> Any:
         """Register a function, as `@agent.fn`, `@agent.fn(visibility="signature")` or `agent.fn(f)`.
 
         At `local` it gets the cells' own objects; elsewhere it is called across the wall, with copies.
         """
-
-        def register(one: Registered) -> Registered:
-            self._require_not_open()
-            self._registry.fn(one, name=name, visibility=visibility)
-            return one
-
+        register = partial(self._register, partial(self._registry.fn, name=name, visibility=visibility))
         return register if function is None else register(function)
 
     def cls(
@@ -175,21 +170,15 @@ class CodeAgent:
 
         Without a guard the class must be one that the session can import.
         """
-
-        def register(one: type) -> type:
-            self._require_not_open()
-            self._registry.cls(one, name=name, visibility=visibility, **grant)
-            return one
-
+        register = partial(self._register, partial(self._registry.cls, name=name, visibility=visibility, **grant))
         return register if cls is None else register(cls)
 
     def module(
         self, module: ModuleType, *, name: str | None = None, visibility: Visibility = "full", **grant: Any
     ) -> ModuleType:
         """Register a module that code may import; `include` and `exclude` are as in `Policy.module`."""
-        self._require_not_open()
-        self._registry.module(module, name=name, visibility=visibility, **grant)
-        return module
+        register = partial(self._registry.module, name=name, visibility=visibility, **grant)
+        return self._register(register, module)
 
     def require_free(self, name: str) -> None:
         """ValueError for a name that an input cannot have, since the agent or something registered has it."""
@@ -220,9 +209,7 @@ class CodeAgent:
             finally:
                 if session is not None:
                     await drop(session)
-            if result.partial:
-                raise step_limit(result)
-            return result.value
+            return answered(result).value
 
         ask.__name__ = ask.__qualname__ = name
         ask.__doc__ = description or "Ask another agent to do a task; gives its answer."
@@ -276,7 +263,9 @@ class CodeAgent:
             async with self.model, self._workplace.session(session) as (working, again), self._span() as span:
                 setting = self._setting(working, events, tell)
                 asked = await briefing.handed_over(self.prompts, working, task, inputs, contents)
-                cells = await to_thread.run_sync(_last_number, working)
+                cells = await to_thread.run_sync(  # of a session that was resumed they are read from the store
+                    lambda: max((cell.number for cell in working.notebook), default=0)
+                )
                 events.write("begin", asked=asked, again=again, cells=cells)
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
                 async with frozen_after(working, events) if freezes else nullcontext():
@@ -287,9 +276,7 @@ class CodeAgent:
                         await self._workplace.keep(working, kept)
                         self.memory = result.memory if self.state is not None else self.memory
                 spans.note_result(span, result)
-        if result.partial and self.on_limit == "raise":
-            raise step_limit(result)
-        return result
+        return answered(result, self.on_limit)
 
     def resume(self, log: str | os.PathLike[str], **options: Any) -> RunResult:
         """Go on with a run whose program ended in the middle; the blocking twin of `aresume`, with its options."""
@@ -326,9 +313,7 @@ class CodeAgent:
                 loop = Resumed(setting, past.run["task"], context, past=before, last=past.last_number)
                 result = await loop.resume()
                 spans.note_result(span, result)
-        if result.partial and self.on_limit == "raise":
-            raise step_limit(result)
-        return result
+        return answered(result, self.on_limit)
 
     def replay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
         """Do logged runs of this agent again, without its model and without calling tools; see `areplay`."""
@@ -368,17 +353,13 @@ class CodeAgent:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     # ------------------------------------------------------------------------- what it does
@@ -454,14 +435,12 @@ class CodeAgent:
             "files": describing.files_told(files),
         }
 
-    def _require_not_open(self) -> None:
+    def _register(self, register: Callable[[One], None], one: One) -> One:
+        """Register what is given, and give it back."""
         if self._workplace.is_open:
             raise CellblockError(
                 "nothing more can be registered while the agent's session is open",
                 hint="register before the first run, or close() the agent first",
             )
-
-
-def _last_number(session: AsyncSession) -> int:
-    """The number of the newest cell that a session has. Of one that was resumed its cells are read from the store."""
-    return max((cell.number for cell in session.notebook), default=0)
+        register(one)
+        return one

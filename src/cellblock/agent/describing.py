@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from cellblock.agent.recording import TOO_LARGE as TOO_LARGE
 from cellblock.agent.recording import to_plain
@@ -38,7 +37,7 @@ def workplace_told(workplace: Workplace) -> dict[str, object]:
         "mounts": sorted(options["mounts"] or ()),
         "network": [str(one) for one in destinations(options["network"] or ())],
         "policy": _policy_told(registry.policy),
-        "tools": _tools_told(registry.tools),
+        "tools": [{**describe(one.__name__, one), "outward": about(one).outward} for one in registry.tools],
         "classes": sorted(registry.classes),
     }
 
@@ -79,11 +78,6 @@ def digest(content: bytes) -> str:
 def python_told() -> str:
     """The interpreter's version."""
     return f"{platform.python_implementation()} {platform.python_version()}"
-
-
-def _tools_told(tools: Iterable[Callable[..., Any]]) -> list[dict[str, object]]:
-    """Functions with their signatures, as cells see them."""
-    return [{**describe(tool.__name__, tool), "outward": about(tool).outward} for tool in tools]
 
 
 def _image_told(trust_level: str, container: Container | str | None) -> str | None:

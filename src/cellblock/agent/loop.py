@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -97,18 +97,14 @@ class Loop:
         self.context.reply(reply.text)
         code = read(reply)
         if isinstance(code, NoCode):
-            self._note(Step(number=number, text=reply.text, code="", output="", decision="no code"), reply, code.reason)
+            self._note_no_cell(number, reply, "no code", code.reason)
             return None
         if self._failures[code.source] >= _SAME_AGAIN:
             reason = "This code has failed twice, and was not run again. Try another approach."
-            self._note(
-                Step(number=number, text=reply.text, code=code.source, output="", decision="not run again"),
-                reply,
-                reason,
-            )
+            self._note_no_cell(number, reply, "not run again", reason, code.source)
             return None
         step, speech = await self._execute(number, reply, code.source)
-        return await self._judge(step, speech, reply, code.remark)
+        return await self._judge(step, speech, code.remark)
 
     async def _reply(self, number: int) -> Reply:
         """What the model says; where its window is too small, of a shorter context."""
@@ -150,10 +146,7 @@ class Loop:
         await self._lent.after()
         for kind, text in speech.notes:
             self.setting.memory.observe(f"{kind}: {text}")
-            if kind == "explore" and self._exploration is None:
-                self._exploration = Exploration(text, state, number)
-            elif kind == "commit" and cell.ok:
-                self._exploration = None
+        self._follow_exploration(speech.notes, state, number, ok=cell.ok)
         step = Step(
             number=number,
             text=reply.text,
@@ -164,6 +157,14 @@ class Loop:
             tokens=reply.tokens,
         )
         return step, speech
+
+    def _follow_exploration(self, said: Iterable[tuple[str, str]], state: str, number: int, *, ok: bool) -> None:
+        """Whether steps are tried out after what a cell has said."""
+        for kind, text in said:
+            if kind == "explore" and self._exploration is None:
+                self._exploration = Exploration(text, state, number)
+            elif kind == "commit" and ok:
+                self._exploration = None
 
     def _span(self, operation: spans.Operation, what: str, number: int) -> AbstractContextManager[spans.Span]:
         one = self.setting
@@ -181,31 +182,31 @@ class Loop:
 
     # ------------------------------------------------------------------------ what follows
 
-    async def _judge(self, step: Step, speech: Said, reply: Reply, remark: str) -> Answer | None:
+    async def _judge(self, step: Step, speech: Said, remark: str) -> Answer | None:
         """What a cell that was run means for the run."""
         assert step.cell is not None
         cell, checked = step.cell, self._unverified
         given: Answer | None = None
         remarks = [remark] if remark else []
         if speech.failure is not None:
-            self._note(replace(step, decision="failed"), reply, "")
+            self._note(replace(step, decision="failed"), "")
             raise TaskFailed(f"the agent says that the task cannot be done: {speech.failure}", reason=speech.failure)
         if cell.error is not None:
             decision, why = await self._failed(step, cell.error, speech)
             remarks += why
-            await self._observe(replace(step, decision=decision), reply, remarks)
+            await self._observe(replace(step, decision=decision), remarks)
             return None
         self._failures.clear()  # what failed may work by now
         if speech.answered:
             given = Answer(speech.answer, speech.verified_by)
             if not self.setting.verify or checked is not None:
-                self._note(replace(step, decision="answered"), reply, "", given)
+                self._note(replace(step, decision="answered"), "", given)
                 return given
             self._unverified = given
         elif checked is not None:
-            self._note(replace(step, decision="confirmed"), reply, "")
+            self._note(replace(step, decision="confirmed"), "")
             return Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
-        await self._observe(step, reply, remarks, given)
+        await self._observe(step, remarks, given)
         return None
 
     async def _failed(self, step: Step, error: CellError, speech: Said) -> tuple[Decision, list[str]]:
@@ -247,7 +248,7 @@ class Loop:
         self._decide(number, "rolled back", lesson)
         return True
 
-    async def _observe(self, step: Step, reply: Reply, remarks: list[str], given: Answer | None = None) -> None:
+    async def _observe(self, step: Step, remarks: list[str], given: Answer | None = None) -> None:
         """Show the model what came of a cell."""
         assert step.cell is not None
         types = self.setting.session.types
@@ -258,19 +259,15 @@ class Loop:
             state = observing.previews(await self.setting.session.names(), new)
         if self._failures[step.code] == _SAME_AGAIN:
             remarks = [*remarks, "The same code has failed before. Try another approach."]
-        self._note(
-            step,
-            reply,
-            self.setting.prompts.fill(
-                "observation",
-                outcome=observing.outcome(step.cell),
-                output=step.output,
-                state=state,
-                remarks="\n".join([*observing.remarks(step.cell), *remarks]),
-                left=self._left(step.number),
-            ),
-            given,
+        shown = self.setting.prompts.fill(
+            "observation",
+            outcome=observing.outcome(step.cell),
+            output=step.output,
+            state=state,
+            remarks="\n".join([*observing.remarks(step.cell), *remarks]),
+            left=self._left(step.number),
         )
+        self._note(step, shown, given)
         if self._unverified is not None:
             self._ask_to_verify(self._unverified)
 
@@ -284,7 +281,7 @@ class Loop:
             return "This is the last cell: call final_answer in it with what you have, or task_fail."
         return "" if left > 3 else f"{left} cells are left."
 
-    def _note(self, step: Step, reply: Reply, shown: str, given: Answer | None = None) -> None:
+    def _note(self, step: Step, shown: str, given: Answer | None = None) -> None:
         """Keep a step with the answer that it gave, log it, and tell of it."""
         if shown:
             self.context.observe(shown)
@@ -293,7 +290,6 @@ class Loop:
             self._decide(step.number, step.decision, shown)
         else:
             error = None if cell.error is None else {"type": cell.error.type, "message": cell.error.message}
-            usage = cell.usage
             self.setting.log.write(
                 "cell",
                 step=step.number,
@@ -309,16 +305,17 @@ class Loop:
                 rolled_back=cell.rolled_back,
                 decision=step.decision,
                 shown=shown,
-                measured={
-                    "duration_ms": usage.duration_ms,
-                    "cpu_ms": usage.cpu_ms,
-                    "memory_peak_bytes": usage.memory_peak_bytes,
-                },
+                measured={name: getattr(cell.usage, name) for name in ("duration_ms", "cpu_ms", "memory_peak_bytes")},
             )
         light = None if cell is None else kept(cell, self.setting.session.notebook)
-        self.steps.append(replace(step, tokens=reply.tokens, cell=light))
+        self.steps.append(replace(step, cell=light))
         if self.setting.tell is not None:
             self.setting.tell(step)
+
+    def _note_no_cell(self, number: int, reply: Reply, decision: Decision, shown: str, code: str = "") -> None:
+        """The same of a step that ran none."""
+        step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
+        self._note(step, shown)
 
     def _log_memory(self) -> None:
         """Log what has been noted, where that is not what the log has."""
@@ -365,10 +362,12 @@ def notes(memory: AgentMemory) -> dict[str, Any]:
     }
 
 
-def step_limit(result: RunResult) -> StepLimitReached:
-    """The error for those who asked for an answer or nothing."""
-    return StepLimitReached(
-        f"no answer after {len(result.steps)} steps",
-        hint="raise ExecutionLimits(max_steps=…), or look at result.log for what stood in the way",
-        result=result,
-    )
+def answered(result: RunResult, on_limit: str = "raise") -> RunResult:
+    """A result; `StepLimitReached` where it is partial, and an answer or nothing was asked for."""
+    if result.partial and on_limit == "raise":
+        raise StepLimitReached(
+            f"no answer after {len(result.steps)} steps",
+            hint="raise ExecutionLimits(max_steps=…), or look at result.log for what stood in the way",
+            result=result,
+        )
+    return result

@@ -134,7 +134,7 @@ class Lent:
         """Make the host's texts those of the namespace; whether there are any."""
         match await self._read(_TEXTS):
             case [list(observations), list(failed), _]:
-                self._inside = (_texts(observations), _texts(failed))
+                self._inside = (list(map(_cut, observations)), list(map(_cut, failed)))
                 self._memory.observations, self._memory.failed_approaches = map(list, self._inside)
                 return True
         return False
@@ -156,10 +156,6 @@ class Lent:
             return await self._session.aside(source, reads=True)
         except CellblockError:
             return None
-
-
-def _texts(found: list[object]) -> list[str]:
-    return [_cut(one) for one in found]
 
 
 def _cut(told: object) -> str:

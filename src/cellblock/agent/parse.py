@@ -58,7 +58,8 @@ class _Block:
 
 def read(reply: Reply) -> Code | NoCode:
     """The code of a reply."""
-    text = _without_thoughts(reply.text).replace("\r\n", "\n")
+    text = reply.text.partition("</think>")[2] if reply.text.lstrip().startswith("<think>") else reply.text
+    text = text.replace("\r\n", "\n")
     if len(text) > _MOST:
         return NoCode(f"The reply has {len(text)} characters. Write a shorter one.")
     if found := _called(reply):
@@ -67,7 +68,9 @@ def read(reply: Reply) -> Code | NoCode:
     python = [block for block in blocks if block.tag in _PYTHON and block.source]
     for block in python:
         if not block.closed and (reply.finish == "length" or _parsed(block.source) is None):
-            return NoCode(f"The {_how_it_ends(reply)}, and nothing was run. {_SHORTER}")
+            cut = reply.finish == "length"
+            ends = "reply was cut off before the end of its code block" if cut else "code block is not closed"
+            return NoCode(f"The {ends}, and nothing was run. {_SHORTER}")
     tagged = [block for block in python if block.tag]
     sources = [_in_json(block.source) or block.source for block in tagged or python]
     if sources:
@@ -84,14 +87,6 @@ _WANTED = (
 _SHORTER = "Write shorter code, in several steps if need be, and close the block with ```."
 
 
-def _how_it_ends(reply: Reply) -> str:
-    return (
-        "reply was cut off before the end of its code block"
-        if reply.finish == "length"
-        else ("code block is not closed")
-    )
-
-
 def _missing(reply: Reply, text: str, blocks: list[_Block]) -> str:
     """What a reply has instead of code."""
     if reply.requests:
@@ -102,12 +97,6 @@ def _missing(reply: Reply, text: str, blocks: list[_Block]) -> str:
     if other := sorted({block.tag for block in blocks} - _PYTHON):
         return f"Only Python is run; the reply has {', '.join(other)} alone."
     return "The code block is empty." if blocks else "The reply has no code block, and nothing was run."
-
-
-def _without_thoughts(text: str) -> str:
-    if not text.lstrip().startswith("<think>"):
-        return text
-    return text.partition("</think>")[2]
 
 
 def _blocks(text: str) -> Iterator[_Block]:

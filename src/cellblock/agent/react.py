@@ -11,7 +11,7 @@ import anyio
 
 from cellblock import __version__
 from cellblock.agent import spans
-from cellblock.agent.loop import step_limit
+from cellblock.agent.loop import answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.privately import marks_passed
 from cellblock.agent.recording import to_plain
@@ -87,7 +87,7 @@ class ReactAgent:
             "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)
         )
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
-        run = _Run(self._tools, events, self.limits, tell, self._spans(), self.model)
+        run = _Run(self, events, tell)
         messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
         try:
             async with self.model, marks_passed(run.mark_private, lambda: run.private):
@@ -106,10 +106,7 @@ class ReactAgent:
             raise
         finally:
             events.close()
-        result = run.result()
-        if result.partial and self.on_limit == "raise":
-            raise step_limit(result)
-        return result
+        return answered(run.result(), self.on_limit)
 
     def _spans(self) -> spans.Spans:
         provider, content = self._telemetry
@@ -119,24 +116,21 @@ class ReactAgent:
 class _Run:
     """One run: its steps, and the answer once there is one."""
 
-    def __init__(
-        self,
-        tools: dict[str, Callee],
-        events: EventLog,
-        limits: ExecutionLimits,
-        tell: Tell | None,
-        made: spans.Spans,
-        model: Connected,
-    ) -> None:
-        self.spans = made
-        self._model = model
+    def __init__(self, agent: ReactAgent, events: EventLog, tell: Tell | None) -> None:
+        self.spans = agent._spans()
+        self._model = agent.model
         self.steps: list[Step] = []
         self.answered = False
         self.answer: tuple[object, str | None] = (None, None)
-        self._tools = {**tools, "final_answer": Callee(self._final_answer)}
+
+        def final_answer(value: Any, verified_by: str | None = None) -> None:
+            """Give the answer to the task; verified_by says how it was checked."""
+            self.answered, self.answer = True, (value, verified_by)
+
+        self._tools = {**agent._tools, "final_answer": Callee(final_answer)}
         self.schemas = [one.schema for one in self._tools.values()]
         self._events = events
-        self._limits = limits
+        self._limits = agent.limits
         self._tell = tell
         self._tokens = Tokens()
         self._memory = AgentMemory()
@@ -148,12 +142,6 @@ class _Run:
     async def mark_private(self, reason: str) -> None:
         """From now on no tool is called that is declared outward."""
         self.private = self._asked.private = self.private or reason
-
-    def _final_answer(self, value: Any, verified_by: str | None = None) -> None:
-        self.answered, self.answer = True, (value, verified_by)
-
-    _final_answer.__name__ = "final_answer"
-    _final_answer.__doc__ = "Give the answer to the task; verified_by says how it was checked."
 
     async def step(self, reply: Reply) -> list[Message]:
         """Do what a reply asks for; the messages that follow from it."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cellblock.agent import spans
-from cellblock.agent.setting import present
+from cellblock.agent.setting import Setting, present
 from cellblock.agent.signals import said
 from cellblock.observe.redaction import BYTES
 from cellblock.text import message_of, type_name
@@ -30,7 +30,6 @@ _MOST_MESSAGE = 10_000
 """Characters of what a function has raised."""
 
 TOO_LARGE = "too large for a log"
-_NO_SPANS = spans.Spans()
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -81,42 +80,51 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
 
         @functools.wraps(tool)
         async def call_async(*args: object, **kwargs: object) -> object:
-            with _recording(tool, args, kwargs) as outcome:
-                outcome.answer = _given(tool, args, kwargs)
-                if inspect.isawaitable(outcome.answer):
-                    outcome.answer = await outcome.answer
-            return outcome.answer
+            with _recording(tool, args, kwargs) as made:
+                made.answer = made.call()
+                if inspect.isawaitable(made.answer):
+                    made.answer = await made.answer
+            return made.answer
 
         return call_async
 
     @functools.wraps(tool)
     def call(*args: object, **kwargs: object) -> object:
-        with _recording(tool, args, kwargs) as outcome:
-            outcome.answer = _given(tool, args, kwargs)
-        return outcome.answer
+        with _recording(tool, args, kwargs) as made:
+            made.answer = made.call()
+        return made.answer
 
     return call
 
 
 @dataclass(slots=True)
-class _Outcome:
-    """What a call came to."""
+class _Made:
+    """How a call is made, and what it came to."""
 
+    call: Callable[[], object]
     answer: object = None
 
 
 @contextmanager
-def _recording(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[_Outcome]:
-    """Within a span: log the outcome that the body sets, or what it raises."""
-    with _span(tool, args, kwargs) as span:
-        outcome = _Outcome()
+def _recording(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[_Made]:
+    """Within a span: log the answer that the body sets, or what it raises. Nothing outside of a cell of an agent."""
+    setting, made, name = present.get(None), _Made(functools.partial(tool, *args, **kwargs)), tool.__name__
+    if setting is None:
+        yield made
+        return
+    step, given = said.get().step, [to_plain(list(args)), to_plain(kwargs)]
+    if setting.answers is not None:
+        made.call = functools.partial(setting.answers, step, name, given)
+    with spans.of_step(setting.spans, "execute_tool", name, step=step, attempt=setting.attempt) as span:
+        span.tell("gen_ai.tool.call.arguments", given)
         try:
-            yield outcome
+            yield made
         except Exception as error:
-            _log(tool, args, kwargs, error=error)
+            _log(setting, "tool", step=step, name=name, arguments=given, error=failure(error))
             raise
-        _log(tool, args, kwargs, answer=outcome.answer)
-        span.tell("gen_ai.tool.call.result", to_plain(outcome.answer))
+        answer = to_plain(made.answer)
+        _log(setting, "tool", step=step, name=name, arguments=given, answer=answer)
+        span.tell("gen_ai.tool.call.result", answer)
 
 
 def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
@@ -127,13 +135,17 @@ def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
         try:
             made = accept(value)
         except Exception as error:
-            setting.held.add(held(setting.log.write("accept", step=step, given=to_plain(value), error=failure(error))))
+            _log(setting, "accept", step=step, given=to_plain(value), error=failure(error))
             raise
-        event = setting.log.write("accept", step=step, given=to_plain(value), answer=to_plain(made))
-        setting.held.add(held(event))
+        _log(setting, "accept", step=step, given=to_plain(value), answer=to_plain(made))
         return made
 
     return checked
+
+
+def _log(setting: Setting, event: str, **told: Any) -> None:
+    """Log an event, which counts to what the session has its host hold."""
+    setting.held.add(held(setting.log.write(event, **told)))
 
 
 def failure(error: Exception) -> list[str]:
@@ -152,39 +164,3 @@ def raised(kind: str, message: str) -> Exception:
             pass
     other: type[Exception] = type(kind if kind.isidentifier() else "Error", (Exception,), {})
     return other(message)
-
-
-def _given(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-    setting = present.get(None)
-    if setting is None or setting.answers is None:
-        return tool(*args, **kwargs)
-    return setting.answers.call(said.get().step, tool.__name__, [to_plain(list(args)), to_plain(kwargs)])
-
-
-@contextmanager
-def _span(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[spans.Span]:
-    """A span around a call, where the cell of an agent makes it."""
-    setting, name = present.get(None), tool.__name__
-    made, step = (_NO_SPANS, 0) if setting is None else (setting.spans, said.get().step)
-    with spans.of_step(
-        made, "execute_tool", name, step=step, attempt=1 if setting is None else setting.attempt
-    ) as span:
-        span.tell("gen_ai.tool.call.arguments", [to_plain(list(args)), to_plain(kwargs)])
-        yield span
-
-
-def _log(
-    tool: Callable[..., Any],
-    args: tuple[object, ...],
-    kwargs: dict[str, object],
-    *,
-    answer: object = None,
-    error: Exception | None = None,
-) -> None:
-    setting = present.get(None)
-    if setting is None:  # called by somebody else than a cell of an agent
-        return
-    told: dict[str, Any] = {"answer": to_plain(answer)} if error is None else {"error": failure(error)}
-    step = said.get().step
-    given = [to_plain(list(args)), to_plain(kwargs)]
-    setting.held.add(held(setting.log.write("tool", step=step, name=tool.__name__, arguments=given, **told)))

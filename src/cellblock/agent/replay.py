@@ -25,7 +25,6 @@ from cellblock.agent.loop import Loop
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.past import Past, PastRun, past_run, read_as_log
 from cellblock.agent.recording import from_plain, is_whole, raised
-from cellblock.agent.result import Step
 from cellblock.agent.setting import Setting
 from cellblock.agent.signals import said
 from cellblock.agent.workplace import Workplace
@@ -42,6 +41,7 @@ from cellblock.policy import Policy
 from cellblock.session.hostloop import call
 from cellblock.session.settings import narrowed
 from cellblock.text import line, text_of, write_json
+from cellblock.tools.stubs import Written
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
 from cellblock.walls import TrustLevel, Walls
@@ -109,9 +109,8 @@ async def areplay(
                 hint = f"if you trust it, give attempts={made}"
                 raise LogError(f"the run in {path} was of {made} attempts", hint=hint)
             read_as_log(path, _note_versions, past, done)
-            replaying.load(past, done)
             asked = read_as_log(path, _inputs, past, path, inputs or {})
-            await replaying.again(past, asked, read_as_log(path, _files, past, path, given, done))
+            await replaying.again(past, asked, read_as_log(path, _files, past, path, given, done), done)
             read_as_log(path, compare, number, past, past_run(replaying.log.events, path), done)
     return done
 
@@ -135,11 +134,11 @@ class _Replaying(CodeAgent):
         made._workplace, made._verbose, made._telemetry = workplace, False, (False, False)
         return made
 
-    def load(self, past: PastRun, done: Replay) -> None:
-        self._past, self._done = past, done
-
-    async def again(self, past: PastRun, inputs: Mapping[str, object], files: Mapping[str, bytes]) -> None:
+    async def again(
+        self, past: PastRun, inputs: Mapping[str, object], files: Mapping[str, bytes], done: Replay
+    ) -> None:
         """Do a run again; how it ends is in its log."""
+        self._past, self._done = past, done
         scores = dict(enumerate(past.scores, 1))
         with contextlib.suppress(TaskFailed, ModelError):  # as the log may have it, too: the two are compared
             await self.arun(
@@ -158,7 +157,7 @@ class _Replaying(CodeAgent):
     def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
         past = self._past.attempt(setting.attempt)
         answers = _Answers(past, self._done)
-        setting.model, setting.answers = _Replies(past), answers
+        setting.model, setting.answers = _Replies(past), answers.call
         if accept is not None:
             accept = answers.accept
         loop = super()._loop(setting, asked=asked, task=task, accept=accept)
@@ -176,7 +175,7 @@ class _ReplayedLoop(Loop):
         if number not in self._interrupted:
             return await super()._act(number, reply)
         self.context.reply(reply.text)
-        self._note(Step(number=number, text=reply.text, code="", output="", decision="interrupted"), reply, _LEFT_OUT)
+        self._note_no_cell(number, reply, "interrupted", _LEFT_OUT)
         return None
 
 
@@ -264,20 +263,17 @@ def _agent_for(
             )
         options = _options(path, run, said, limits or ExecutionLimits(), done)
         level = options["trust_level"]
-        agent = _standing_in(run, policy or _policy_of(path, run, level), level)
+        tools, policy = map(_stand_in, run["tools"]), policy or _policy_of(path, run, level)
+        agent = CodeAgent(ScriptedModel([]), tools=[*tools], trust_level=level, policy=policy)
     else:
-        said = {**_given(agent._workplace.options), **said}
+        own = agent._workplace.options
+        names = ("trust_level", "walls", "mounts", "network", "container", "preload")
+        said = {**{name: own[name] for name in names if own[name]}, **said}
         options = _options(path, run, said, limits or agent._workplace.limits, done)
     workplace = agent._workplace.afresh(ExecutionLimits(**options.pop("limits")), **options)
     replaying = _Replaying.like(agent, workplace)
     replaying.verify_completion, replaying.on_limit = run["verify"], "return"
     return replaying
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What an agent says of its sessions."""
-    names = ("trust_level", "walls", "mounts", "network", "container", "preload")
-    return {name: options[name] for name in names if options[name]}
 
 
 def _options(
@@ -318,22 +314,6 @@ def _policy_of(path: PathLike, run: Mapping[str, Any], level: str) -> Policy | N
     return Policy(**{name: told[name] for name in ("modules", "libraries", "without", "format_index")})
 
 
-def _standing_in(run: Mapping[str, Any], policy: Policy | None, level: TrustLevel) -> CodeAgent:
-    """An agent as the log describes it."""
-    tools = [_stand_in(spec) for spec in run["tools"]]
-    return CodeAgent(ScriptedModel([]), tools=tools, trust_level=level, policy=policy)
-
-
-class _Shown:
-    """A default value of which only the repr is known."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __repr__(self) -> str:
-        return self._shown
-
-
 def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:
     """A function with the signature of a logged one. It is never called: the log answers in its place."""
 
@@ -352,7 +332,7 @@ def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:
             inspect.Parameter(
                 name,
                 inspect._ParameterKind(kind),
-                default=empty if default is None else _Shown(default),
+                default=empty if default is None else Written(default),
                 annotation=empty if annotation is None else annotation,
             )
             for name, kind, default, annotation in spec["parameters"]

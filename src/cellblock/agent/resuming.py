@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cellblock.agent.loop import Answer, Exploration, Loop, notes
+from cellblock.agent.loop import Answer, Loop, notes
 from cellblock.agent.past import Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
 from cellblock.agent.result import RunResult, Step
@@ -103,7 +103,9 @@ class Resumed(Loop):
         elif event["decision"] != "not confirmed":
             self._failures[cell.source] += 1
         self._take_answer(event)
-        self._take_exploration(past.number, cell, signals)
+        self._follow_exploration(signals, str(cell.number), past.number, ok=cell.ok)
+        if cell.error is not None:
+            self._exploration = None
 
     def _take_answer(self, event: Any) -> None:
         """An answer that waits to be verified; one that the log does not hold is to be given again."""
@@ -111,15 +113,6 @@ class Resumed(Loop):
         if event["answer"] is not None and event["decision"] != "answered" and is_whole(event["answer"]["value"]):
             self._unverified = Answer(from_plain(event["answer"]["value"]), event["answer"]["verified_by"])
             self._ask_to_verify(self._unverified)
-
-    def _take_exploration(self, number: int, cell: Cell, signals: tuple[tuple[str, str], ...]) -> None:
-        for kind, text in signals:
-            if kind == "explore" and self._exploration is None:
-                self._exploration = Exploration(text, str(cell.number), number)
-            elif kind == "commit" and cell.ok:
-                self._exploration = None
-        if cell.error is not None:
-            self._exploration = None
 
     async def _find_exploration(self) -> None:
         """The step before an exploration, of which the log has the number of the cell that began it."""
@@ -152,8 +145,7 @@ class Resumed(Loop):
             return await self._act(past.number, reply)  # it had not begun
         self.context.reply(reply.text)
         if cell is None:
-            step = Step(number=past.number, text=reply.text, code="", output="", decision="not run again")
-            self._note(step, reply, _CHANGED)
+            self._note_no_cell(past.number, reply, "not run again", _CHANGED)
             return None
         await self._show_what_ended(past.number, reply, cell)
         return None
@@ -161,12 +153,12 @@ class Resumed(Loop):
     async def _show_what_ended(self, number: int, reply: Reply, cell: Cell) -> None:
         resumed = self.setting.session.resumed
         gone = resumed is not None and resumed.interrupted is not None and resumed.interrupted.id == cell.id
-        step = Step(number=number, text=reply.text, code=cell.source, output=cell.text, cell=cell)
+        step = Step(number=number, text=reply.text, code=cell.source, output=cell.text, cell=cell, tokens=reply.tokens)
         remarks = [_GONE if gone else _UNHEARD]
         if cell.error is not None and not gone:
             _, why = await self._failed(step, cell.error, Said(number))
             remarks += why
-        await self._observe(replace(step, decision="interrupted"), reply, remarks)
+        await self._observe(replace(step, decision="interrupted"), remarks)
 
 
 def _cell(event: Any) -> Cell:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts
@@ -22,12 +21,6 @@ Tell = Callable[[str | Event | Step], None]
 """Is told of pieces of the model's text, of what cells show, and of steps, as they come."""
 
 
-class Answers(Protocol):
-    """What answers calls of tools in their place: a log that is replayed."""
-
-    def call(self, step: int, name: str, arguments: list[object]) -> object: ...
-
-
 @dataclass(slots=True, kw_only=True)
 class Setting:
     """What one run of the loop stands in. `depth`: how many agents asked for this one, one through another."""
@@ -40,7 +33,8 @@ class Setting:
     limits: ExecutionLimits
     verify: bool = False
     accept: Callable[[object], object] | None = None
-    answers: Answers | None = None
+    answers: Callable[[int, str, list[object]], object] | None = None
+    """What answers calls of tools in their place: a log that is replayed."""
     tell: Tell | None = None
     spans: Spans = field(default_factory=Spans)
     held: Share = field(default_factory=lambda: Account().share())

@@ -20,8 +20,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
-from cellblock.agent.loop import step_limit
-from cellblock.agent.result import RunResult
+from cellblock.agent.loop import answered
 from cellblock.agent.validation import validator
 from cellblock.session.hostloop import call
 from cellblock.tools.stubs import function_stub
@@ -61,13 +60,13 @@ class Task:
 
             @functools.wraps(function)
             async def ask_async(*args: Any, **kwargs: Any) -> Any:
-                return _value(await prepared(*args, **kwargs)())
+                return answered(await prepared(*args, **kwargs)()).value
 
             return ask_async  # type: ignore[return-value]
 
         @functools.wraps(function)
         def ask(*args: P.args, **kwargs: P.kwargs) -> R:
-            return _value(call(prepared(*args, **kwargs)))  # type: ignore[no-any-return]
+            return answered(call(prepared(*args, **kwargs))).value  # type: ignore[return-value]
 
         return ask
 
@@ -88,9 +87,3 @@ def _returned(function: Callable[..., Any]) -> Any:
         return get_type_hints(alone, include_extras=True)["return"]
     except NameError as error:
         raise TypeError(f"{function.__name__}: the annotation of its result cannot be read: {error}") from None
-
-
-def _value(result: RunResult) -> Any:
-    if result.partial:
-        raise step_limit(result)
-    return result.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cellblock.errors import CellblockError
+from cellblock.errors import needing
 from cellblock.text import line, represent
 from cellblock.tools.annotations import known
 from cellblock.values.forms import EnumName, Opaque, Record
@@ -20,13 +20,9 @@ def validator(annotation: Any, name: str) -> Callable[[object], object]:
     """
     if annotation in (Any, object):
         return lambda value: value
-    try:
+    with needing("agent", "tasks check their results with pydantic"):
         from pydantic import ConfigDict, TypeAdapter, ValidationError
         from pydantic.errors import PydanticUserError
-    except ModuleNotFoundError:
-        raise CellblockError(
-            "tasks check their results with pydantic, which is not installed", hint="pip install 'cellblock[agent]'"
-        ) from None
     kind = type(None) if annotation is None else known(annotation)
     adapter: TypeAdapter[Any]
     try:

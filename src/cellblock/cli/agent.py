@@ -29,7 +29,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add = parser.add_argument
     add("question", metavar="QUESTION", help="what is asked, or - for stdin")
     add("--model", metavar="NAME", help="the endpoint's name of the model ($CELLBLOCK_MODEL)")
-    add("--max-steps", type=_steps, default=ExecutionLimits().max_steps, metavar="N", help="cells at most (10)")
+    steps = ExecutionLimits().max_steps
+    add("--max-steps", type=options.whole(1000), default=steps, metavar="N", help="cells at most (10)")
     add("--verify", action="store_true", help="have the answer checked by a cell of its own")
     add("--save", metavar="OUT", help="write the run's notebook to this file: OUT.ipynb or OUT.html")
     add("--log", metavar="FILE", help="write every event to this new file, for cellblock sessions replay")
@@ -43,10 +44,3 @@ def _agent(arguments: argparse.Namespace) -> int:
     from cellblock.cli.asking import ask
 
     return ask(arguments)
-
-
-def _steps(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
-    if not 0 < number <= 1000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
-    return number

@@ -14,13 +14,12 @@ from cellblock.agent.result import RunResult
 from cellblock.agent.trace import Trace
 from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.export import write_document
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.errors import ModelError, TaskFailed
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
-from cellblock.models.retrying import Retry
-from cellblock.private import write_private
-from cellblock.text import line, text_of, write_json
+from cellblock.text import line, text_of
 
 _MOST_SHOWN = 1_000_000
 """Characters of an answer."""
@@ -82,37 +81,23 @@ def _model(arguments: argparse.Namespace) -> Connected:
     if not name:
         raise source.Unusable(_NO_MODEL)
     try:
-        return connect(name, on_retry=_tell_retry)
+        return connect(name, on_retry=lambda one: say(f"{line(one.error.args[0])}; asking again in {one.wait:.1f} s"))
     except ModelError as error:
         raise source.Unusable(str(error)) from None
 
 
-def _tell_retry(retry: Retry) -> None:
-    say(f"{line(retry.error.args[0])}; asking again in {retry.wait:.1f} s")
-
-
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
-    mounts = options.mounts(arguments)
     if arguments.trust_level == "local":
-        given = [("--mount", mounts), ("--file", arguments.files), ("--preload", arguments.preload)]
+        given = [("--mount", arguments.mounts), ("--file", arguments.files), ("--preload", arguments.preload)]
         given.append(("--network", arguments.network))
         for option, value in [*given, ("--python", arguments.python), ("--walls", arguments.walls != "full")]:
             if value:
                 raise source.Unusable(
                     f"{option} is for --trust-level isolated: at local there are no files and processes"
                 )
-    limits = options.limits(arguments, ExecutionLimits().max_output_bytes)
-    return CodeAgent(
-        model,
-        limits=replace(limits, max_steps=arguments.max_steps),
-        verify_completion=arguments.verify,
-        **options.place(arguments),
-        preload=arguments.preload,
-        python=options.python(arguments),
-        mounts=mounts,
-        network=options.network(arguments),
-        private=options.private(arguments),
-    )
+    session = options.session(arguments, ExecutionLimits().max_output_bytes)
+    session["limits"] = replace(session["limits"], max_steps=arguments.max_steps)
+    return CodeAgent(model, verify_completion=arguments.verify, **session)
 
 
 def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
@@ -121,13 +106,10 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
         return ""
     if result is None:
         return f"not saved: {arguments.save}"
-    target = Path(arguments.save)
-    notebook = result.notebook
-    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
     try:
-        write_private(target, text)
-    except OSError as error:
-        return f"cannot write {arguments.save!r}: {error.strerror}"
+        write_document(Path(arguments.save), result.notebook)
+    except source.Unusable as error:
+        return str(error)
     return ""
 
 

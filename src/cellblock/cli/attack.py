@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from cellblock.cli.terminal import Paint, encodable, write_data
+from cellblock.cli.terminal import Paint, write_data
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.text import plain, read_json
 from cellblock.threats import BY_ID, THREATS
@@ -89,13 +89,14 @@ def chosen(ids: Iterable[str], *, walls: str = "full") -> list[Attack]:
     return sorted((one for one in attacks.values() if one.threat in wanted), key=lambda one: wanted.index(one.threat))
 
 
-def made(attacks: list[Attack], *, trust_level: str = "isolated", walls: str = "full") -> Iterator[Tried]:
+def made(attacks: list[Attack], *, trust_level: str, walls: str) -> Iterator[Tried]:
     """Make them, in a process of their own, as its sessions' host. Leaving early ends it.
 
     IsolationUnavailable where no session opens; CellblockError where the process ended before all were made.
     """
-    by_name = {attack.name: attack for attack in attacks}
-    for outcome in _outcomes(list(by_name), trust_level, walls):
+    by_name, canary = {attack.name: attack for attack in attacks}, f"canary-{secrets.token_hex(16)}"
+    told = {"ATTACKED_TRUST_LEVEL": trust_level, "ATTACKED_WALLS": walls, "SECRET": canary}
+    for outcome in _told([*PROGRAM, canary, *by_name], told, len(by_name)):
         attack = by_name[outcome["name"]]
         yield Tried(
             name=attack.name,
@@ -110,8 +111,23 @@ def made(attacks: list[Attack], *, trust_level: str = "isolated", walls: str = "
 
 def made_locally(ids: tuple[str, ...]) -> Iterator[Tried]:
     """Make the attempts at the guard of these classes, each in a process. Leaving early ends it."""
+    from cellblock.attacks.language.judging import failed, reached, wall_of
+
     for path, attempts in attempts_of(ids).items():
-        yield from (tried for tried in _made_locally(path, attempts) if tried.threat in ids)
+        by_name = {attempt.name: attempt for attempt in attempts}
+        began = time.monotonic()
+        for found in _told([*LANGUAGE, str(path)], _PATIENT, len(attempts)):
+            attempt = by_name[found["name"]]
+            took, began = time.monotonic() - began, time.monotonic()
+            if (threat := attempt.keys["threat"]) in ids:
+                yield Tried(
+                    name=attempt.name,
+                    threat=threat,
+                    wall=wall_of(attempt),
+                    reached=tuple(reached(found)),
+                    failed=tuple(failed(attempt, found)),
+                    seconds=round(took, 2),
+                )
 
 
 def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
@@ -122,30 +138,6 @@ def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
         path: [one for one in programs(path) if one.runs_here and "open" not in one.keys] for path in files(ESCAPES)
     }
     return {path: found for path, found in made.items() if any(one.keys["threat"] in ids for one in found)}
-
-
-def _made_locally(path: Path, attempts: list[Program]) -> Iterator[Tried]:
-    from cellblock.attacks.language.judging import failed, reached, wall_of
-
-    by_name = {attempt.name: attempt for attempt in attempts}
-    began = time.monotonic()
-    for found in _told([*LANGUAGE, str(path)], _PATIENT, len(attempts)):
-        attempt = by_name[found["name"]]
-        took, began = time.monotonic() - began, time.monotonic()
-        yield Tried(
-            name=attempt.name,
-            threat=attempt.keys["threat"],
-            wall=wall_of(attempt),
-            reached=tuple(reached(found)),
-            failed=tuple(failed(attempt, found)),
-            seconds=round(took, 2),
-        )
-
-
-def _outcomes(names: list[str], trust_level: str, walls: str) -> Iterator[dict[str, Any]]:
-    canary = f"canary-{secrets.token_hex(16)}"
-    told = {"ATTACKED_TRUST_LEVEL": trust_level, "SECRET": canary} | ({"ATTACKED_WALLS": walls} if walls else {})
-    return _told([*PROGRAM, canary, *names], told, len(names))
 
 
 def _told(words: list[str], told: dict[str, str], count: int) -> Iterator[dict[str, Any]]:
@@ -256,8 +248,6 @@ class _Printer:
         self._made: dict[str, list[Tried]] = {name: [] for name in expected}
         self._redraws = sys.stderr.isatty()
         self._paint = Paint(sys.stdout)
-        self._yes = self._paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
-        self._no = self._paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
 
     def tell(self, tried: Tried) -> None:
         of_class = self._made[tried.threat]
@@ -283,13 +273,13 @@ class _Printer:
         if self._redraws:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
         threat = BY_ID[tried[0].threat]
-        sign = self._yes if all(one.held for one in tried) else self._no
+        sign = self._paint.yes if all(one.held for one in tried) else self._paint.no
         print(f"{sign} {threat.id}, {threat.title}: {len(tried)} attacks")
         by_wall: dict[str, list[Tried]] = {}
         for one in tried:
             by_wall.setdefault(one.wall, []).append(one)
         for wall, of_wall in by_wall.items():
-            print(f"    {self._yes if all(one.held for one in of_wall) else self._no} {wall}")
+            print(f"    {self._paint.yes if all(one.held for one in of_wall) else self._paint.no} {wall}")
             names = ", ".join(_short(one) for one in of_wall if one.held and not one.known)
             for line in textwrap.wrap(names, 100, break_on_hyphens=False):
                 print(f"        {self._paint.dim(line)}")

@@ -61,13 +61,9 @@ class Block:
                 return error.msg != _INCOMPLETE and (ended or not unknown)
             except (ValueError, OverflowError, MemoryError, RecursionError):
                 return True
-        return ended or not tree.body or not _is_compound(tree.body[-1])
+        return ended or not tree.body or not (hasattr(tree.body[-1], "body") or isinstance(tree.body[-1], ast.Match))
 
 
 def continues(line: str) -> bool:
     """Whether a line can belong to the compound statement before it."""
     return _GOES_ON.match(line) is not None
-
-
-def _is_compound(statement: ast.stmt) -> bool:
-    return hasattr(statement, "body") or isinstance(statement, ast.Match)

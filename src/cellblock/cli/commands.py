@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
 from cellblock.cli import source
-from cellblock.cli.export import Shelf
+from cellblock.cli.export import Shelf, write_document
+from cellblock.cli.tables import columns
 from cellblock.limits import ExecutionLimits
-from cellblock.private import write_private
-from cellblock.text import line, name, write_json
+from cellblock.text import line, name
 from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _OPTIONS = {"timeout_seconds": "--timeout", "max_memory_mb": "--memory", "max_output_bytes": "--output"}
 _MOST_LISTED = 200
 _WIDEST_NAME = 24
-_MOST_SHOWN = 10_000
 
 
 class Leave(Exception):
@@ -69,23 +68,22 @@ async def _help(console: Console, _argument: str) -> None:
 async def _names(console: Console, _argument: str) -> None:
     names = await console.session.names()
     rows = [(name(key), found.type, _size(found.size), found.preview) for key, found in names.items()]
-    console.say(_listed(rows, "nothing is bound"))
+    console.say(_listed(columns(rows, _WIDEST_NAME), "nothing is bound"))
 
 
 async def _files(console: Console, _argument: str) -> None:
-    console.say(_listed([(name(one),) for one in await console.session.files.list()], "no files"))
+    console.say(_listed([*map(name, await console.session.files.list())], "no files"))
 
 
 async def _shell(console: Console, argument: str) -> None:
-    await console.cell(_required(argument, ":shell COMMAND"), "shell")
+    if not argument:
+        raise Refused("usage: :shell COMMAND")
+    await console.cell(argument, "shell")
 
 
 async def _load(console: Console, argument: str) -> None:
     name = _path(argument, ":load FILE.py")
-    try:
-        text = source.decode(source.read(str(name)), str(name))
-    except source.Unusable as error:
-        raise Refused(str(error)) from None
+    text = source.decode(source.read(str(name)), str(name))
     for part in source.split(text):
         if not await console.cell(part):
             break
@@ -94,18 +92,11 @@ async def _load(console: Console, argument: str) -> None:
 async def _save(console: Console, argument: str) -> None:
     path = _path(argument, ":save FILE.ipynb, .html or .py")
     notebook = console.session.notebook
-    match path.suffix:
-        case ".ipynb":
-            text = write_json(notebook.to_ipynb(), indent=1) + "\n"
-        case ".html":
-            text = notebook.to_html()
-        case ".py":
-            text = "\n".join(map(_as_script, notebook.cells))
-        case _:
-            raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
+    if path.suffix not in (".ipynb", ".html", ".py"):
+        raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
     if path.exists() and path.absolute() not in console.saved:
         raise Refused(f"{path} exists: give another name")
-    write_private(path, text)
+    write_document(path, "\n".join(map(_as_script, notebook.cells)) if path.suffix == ".py" else notebook)
     console.saved.add(path.absolute())
     console.say(f"saved {len(notebook)} cells to {path}")
 
@@ -196,12 +187,6 @@ _KEYS = [
 # ------------------------------------------------------------------------------- arguments, lists
 
 
-def _required(argument: str, usage: str) -> str:
-    if not argument:
-        raise Refused(f"usage: {usage}")
-    return argument
-
-
 def _path(argument: str, usage: str) -> Path:
     (path,) = _words(argument, usage, most=1)
     return Path(path).expanduser()
@@ -243,17 +228,12 @@ def _size(count: float) -> str:
     return f"{count:.3g} GB"
 
 
-def _listed(rows: Sequence[tuple[str, ...]], nothing: str) -> str:
-    if not rows:
+def _listed(lines: Sequence[str], nothing: str) -> str:
+    if not lines:
         return nothing
-    more = len(rows) - _MOST_LISTED
-    return _table(rows[:_MOST_LISTED]) + (f"\nand {more} more" if more > 0 else "")
+    more = len(lines) - _MOST_LISTED
+    return "\n".join(lines[:_MOST_LISTED]) + (f"\nand {more} more" if more > 0 else "")
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Rows in columns, a line each; words from inside lose what is no text, line breaks first. One word stays whole."""
-    found = [tuple(line(word, _MOST_SHOWN) for word in row) if len(row) > 1 else row for row in rows]
-    widths = [min(max(map(len, column)), _WIDEST_NAME) for column in zip(*found, strict=True)]
-    lines = ("  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)) for row in found)
-    return "\n".join(line.rstrip() for line in lines)
-
+    return "\n".join(columns(rows, _WIDEST_NAME))

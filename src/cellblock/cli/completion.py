@@ -31,17 +31,14 @@ class Completer:
         if line.startswith(":") and " " not in line[:end]:
             return _starting(word, (command.removeprefix(":" if begin else "") for command in self._commands))
         if line.startswith(":"):
-            return self._file_names(line.split(" ", 1)[0], line[:end], word)
+            inside = line.startswith(":get ")
+            names = self._files() if inside else _local_files(line[:end].rsplit(" ", 1)[1])
+            return self._continued(line[:end], word, names)
         if line.startswith("!"):
             return self._continued(line[:end], word, self._files())
         if "." in word:  # what an attribute is only the session could tell, by running code
             return []
         return _starting(word, {*self._names(), *keyword.kwlist, *keyword.softkwlist, *_BUILTINS})
-
-    def _file_names(self, command: str, typed: str, word: str) -> list[str]:
-        inside = command in (":get",)
-        argument = typed.rsplit(" ", 1)[1]
-        return self._continued(typed, word, self._files() if inside else _local_files(argument))
 
     def _continued(self, typed: str, word: str, names: Iterable[str]) -> list[str]:
         """The parts of names that stand in the place of `word`, which may be the end of the argument only."""

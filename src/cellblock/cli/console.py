@@ -10,9 +10,8 @@ from typing import Literal
 from cellblock.cli.exits import DONE
 from cellblock.cli.export import Shelf
 from cellblock.cli.inside import Width
-from cellblock.cli.opening import Start, open_session
+from cellblock.cli.opening import Setup, Start, open_session
 from cellblock.cli.script import status_of
-from cellblock.cli.setup import Setup
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
 from cellblock.text import row

@@ -10,20 +10,23 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import cellblock
 from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
 from cellblock.cli.console import Console
-from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable
 from cellblock.cli.interrupts import CtrlC, held_back
-from cellblock.cli.setup import Setup
+from cellblock.cli.opening import Setup
 from cellblock.cli.terminal import Printer
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.text import line
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
+
+    from cellblock.cli.keyboard import Keyboard
+    from cellblock.cli.pipe import Pipe
 
 _COMPLETION_SECONDS = 0.5
 _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
@@ -43,14 +46,6 @@ def converse(setup: Setup, *, pictures: Path | None, history: Path | None) -> in
             return _Conversation(console, portal, ctrl_c, history).hold()
         finally:
             portal.call(console.session.close)
-
-
-class _Source(Protocol):
-    """Where blocks come from."""
-
-    def block(self) -> str | None:
-        """The next one; None at the end."""
-        ...
 
 
 class _Conversation:
@@ -90,7 +85,7 @@ class _Conversation:
         except SessionClosed as error:
             console.fail(f"{error}" + ("; :restart opens another" if console.at_terminal else ""), STOPPED)
             return console.at_terminal
-        except (CellblockError, Refused) as error:
+        except (CellblockError, Refused, Unusable) as error:
             console.fail(str(error), FAILED)
         except OSError as error:
             console.fail(f"{line(error.filename or '')}: {error.strerror}".removeprefix(": "), FAILED)
@@ -125,7 +120,7 @@ class _Conversation:
             ":help lists the commands; Ctrl-C interrupts a cell, Ctrl-D leaves"
         )
 
-    def _source(self) -> _Source:
+    def _source(self) -> Pipe | Keyboard:
         newer = _version(self._console.session.capabilities.python) > sys.version_info[:2]
         if not self._console.at_terminal:
             from cellblock.cli.pipe import Pipe
@@ -158,10 +153,7 @@ class _Conversation:
         return self._in_time(self._console.session.names)
 
     def _files(self) -> Iterable[str]:
-        return self._in_time(self._list_files)
-
-    async def _list_files(self) -> list[str]:
-        return await self._console.session.files.list()
+        return self._in_time(self._console.session.files.list)
 
     def _in_time(self, function: Callable[[], Awaitable[Iterable[str]]]) -> Iterable[str]:
         """What the session answers at once, for the Tab key; nothing where it does not, or is gone.

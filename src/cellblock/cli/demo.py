@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
-from cellblock.cli.exits import DONE, FAILED, USAGE
-from cellblock.cli.storyboard import PLAIN, TABLES, Step
+from cellblock.cli.exits import DONE, FAILED, Unusable
+from cellblock.cli.storyboard import STEPS, Step
 from cellblock.limits import ExecutionLimits
 from cellblock.private import private_directory, write_private
 from cellblock.walls import Applied
@@ -49,11 +48,9 @@ def demo(arguments: argparse.Namespace) -> int:
     try:
         private_directory(out)
     except OSError as error:
-        print(f"cellblock: --out {arguments.out!r}: {error.strerror}", file=sys.stderr)
-        return USAGE
+        raise Unusable(f"--out {arguments.out!r}: {error.strerror}") from None
     if not os.access(out, os.W_OK):
-        print(f"cellblock: --out {arguments.out!r}: nothing can be written there", file=sys.stderr)
-        return USAGE
+        raise Unusable(f"--out {arguments.out!r}: nothing can be written there")
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing and not arguments.fast:
         print(f"{' and '.join(missing)} not found: a smaller demo (the whole: pip install 'cellblock[data]')\n")
@@ -82,8 +79,7 @@ async def _demo(out: Path, tables: bool) -> int:
                 True,
                 f"{sum(isinstance(wall, Applied) for wall in session.capabilities.walls)} walls",
             )
-        steps = TABLES if tables else PLAIN
-        good = [await _play(session, step, progress) for step in steps]
+        good = [await _play(session, step, progress, tables=tables) for step in STEPS]
         warm = await _warm_ms(session)
         written = _write(session, out)
     finally:
@@ -93,20 +89,17 @@ async def _demo(out: Path, tables: bool) -> int:
     for path in written:
         print(f"wrote {path}")
     print()
-    print(_summary(session, steps, good, warm, time.perf_counter() - began))
+    print(_summary(session, good, warm, time.perf_counter() - began))
     return DONE if all(good) else FAILED
 
 
-async def _play(session: AsyncSession, step: Step, progress: Progress) -> bool:
+async def _play(session: AsyncSession, step: Step, progress: Progress, *, tables: bool) -> bool:
     async with progress.step(step.caption) as line:
-        cell = await session.run(step.source)
-        line.good = _ended(cell) == step.end and _reached(cell, step) == 0
+        cell = await session.run(step.source if tables else step.plain or step.source)
+        ended = "completed" if cell.error is None else cell.error.kind
+        line.good = ended == step.end and _reached(cell, step) == 0
         line.outcome = _outcome(cell, step)
     return line.good
-
-
-def _ended(cell: Cell) -> str:
-    return "completed" if cell.error is None else cell.error.kind
 
 
 def _reached(cell: Cell, step: Step) -> int:
@@ -142,27 +135,27 @@ async def _warm_ms(session: AsyncSession) -> float:
 
 def _write(session: AsyncSession, out: Path) -> list[Path]:
     """Write the notebook, the page and the figures, and name them."""
+    from cellblock.cli.export import write_document
+
     notebook = session.notebook
-    files = {
-        "cellblock-demo.ipynb": json.dumps(notebook.to_ipynb(), indent=1).encode(),
-        "cellblock-demo.html": notebook.to_html().encode(),
-    }
+    written = [out / "cellblock-demo.ipynb", out / "cellblock-demo.html"]
+    for path in written:
+        write_document(path, notebook)
     uris = [output.uri for cell in notebook.cells for output in cell.outputs if output.uri is not None]
     for number, uri in enumerate(uris):
-        files[f"cellblock-demo{f'-{number + 1}' if number else ''}.png"] = notebook.read(uri)
-    for name, data in files.items():
-        write_private(out / name, data)
-    return [(out / name).resolve() for name in files]
+        written.append(out / f"cellblock-demo{f'-{number + 1}' if number else ''}.png")
+        write_private(written[-1], notebook.read(uri))
+    return [path.resolve() for path in written]
 
 
-def _summary(session: AsyncSession, steps: tuple[Step, ...], good: list[bool], warm_ms: float, seconds: float) -> str:
-    attempts = sum(step.attempts for step in steps)
-    stopped = sum(step.end in ("timeout", "memory") for step in steps)
+def _summary(session: AsyncSession, good: list[bool], warm_ms: float, seconds: float) -> str:
+    attempts = sum(step.attempts for step in STEPS)
+    stopped = sum(step.end in ("timeout", "memory") for step in STEPS)
     lines = [
         f"{len(session.notebook)} cells in {seconds:.1f} s; a warm cell costs {warm_ms:.2f} ms",
         f"contained: {attempts} attempts on the host, {stopped} cells that would not have ended",
     ]
-    failed = [step.caption for step, ended_well in zip(steps, good, strict=True) if not ended_well]
+    failed = [step.caption for step, ended_well in zip(STEPS, good, strict=True) if not ended_well]
     if failed:
         lines.append(f"not as it should be: {'; '.join(failed)}")
     return "\n".join(lines)

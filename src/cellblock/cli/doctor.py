@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from cellblock.cli.examination import Report, examine, examine_local
-from cellblock.cli.exits import DONE, STOPPED, USAGE
+from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
-from cellblock.cli.terminal import Paint, encodable, write_data
-from cellblock.walls import Applied, Unavailable, Wall
+from cellblock.cli.terminal import Paint, write_data
+from cellblock.walls import Applied, Unavailable
 
 GIVEN_UP = (
     "sockets, /proc, /dev/shm, mounts, and multiprocessing's locks and pools: there are none inside",
@@ -23,6 +23,7 @@ GIVEN_UP = (
     "for an ordinary user, an account for each session: the limit of processes counts all that the user runs",
 )
 """What a session without namespaces does not give."""
+_LOCAL_WORKS = "works here: a cell ran, and one that it does not let run was refused"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -61,8 +62,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     if arguments.attack is not None:
         return _attack(arguments)
     if arguments.trust_level != "isolated":
-        print(f"cellblock: --trust-level {arguments.trust_level} is for --attack", file=sys.stderr)
-        return USAGE
+        raise Unusable(f"--trust-level {arguments.trust_level} is for --attack")
     import anyio
 
     machine = inspect()
@@ -78,7 +78,8 @@ def doctor(arguments: argparse.Namespace) -> int:
         for line in _as_text(report, machine, instead, Paint(sys.stdout)):
             print(line)
         if local is not None:
-            print(_local_line(local))
+            failed = f"does not work here either: {local}"
+            print('trust_level="local"', failed if local else _LOCAL_WORKS)
     return DONE if report.ok else STOPPED
 
 
@@ -88,8 +89,7 @@ def _attack(arguments: argparse.Namespace) -> int:
     try:
         ids = attack.classes(arguments.attack, arguments.trust_level)
     except ValueError as error:
-        print(f"cellblock: {error}", file=sys.stderr)
-        return USAGE
+        raise Unusable(str(error)) from None
     held = attack.report(
         ids, trust_level=arguments.trust_level, walls=arguments.walls or "full", as_json=arguments.json
     )
@@ -99,29 +99,20 @@ def _attack(arguments: argparse.Namespace) -> int:
 def _as_dict(report: Report, machine: Machine, instead: Report | None, local: str | None) -> dict[str, object]:
     return {
         "ok": report.ok,
-        "machine": machine.as_dict(),
+        "machine": asdict(machine),
         "python_inside": report.python,
-        "walls": [
-            {"mechanism": wall.mechanism, "applied": isinstance(wall, Applied), **_facts(wall)} for wall in report.walls
-        ],
+        "walls": [{**asdict(wall), "applied": isinstance(wall, Applied)} for wall in report.walls],
         "tried": [asdict(finding) for finding in report.findings],
         "skipped": list(report.skipped),
         "failure": report.failure,
         "reduced": None if instead is None else {"ok": instead.ok, "failure": instead.failure},
         "local": None if local is None else {"ok": not local, "failure": local},
-        "remedies": [remedy.as_dict() for remedy in remedies(machine, report)],
+        "remedies": [asdict(remedy) for remedy in remedies(machine, report)],
     }
 
 
-def _facts(wall: Wall) -> dict[str, str | bool]:
-    if isinstance(wall, Applied):
-        return {"detail": wall.detail}
-    return {"reason": wall.reason, "remedy": wall.remedy, "needed": wall.needed}
-
-
 def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Paint) -> Iterator[str]:
-    yes = paint.good(encodable("\N{CHECK MARK}", "ok", sys.stdout))
-    no = paint.bad(encodable("\N{BALLOT X}", "NO", sys.stdout))
+    yes, no = paint.yes, paint.no
     for wall in report.walls:
         if isinstance(wall, Unavailable):
             yield f"{no if wall.needed else '-'} {wall.mechanism}: {wall.reason}"
@@ -161,12 +152,6 @@ def _instead_lines(reduced: Report) -> Iterator[str]:
     yield f"cellblock run --walls reduced. {len(reduced.findings)} attempts from inside were refused. It gives up:"
     for line in GIVEN_UP:
         yield f"    - {line}"
-
-
-def _local_line(failure: str) -> str:
-    if failure:
-        return f'trust_level="local" does not work here either: {failure}'
-    return 'trust_level="local" works here: a cell ran, and one that it does not let run was refused'
 
 
 def _remedy_lines(remedy: Remedy) -> Iterator[str]:

@@ -2,106 +2,108 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli.export import write_document
 from cellblock.cli.opening import open_session
 from cellblock.cli.script import CtrlC, status_of
-from cellblock.cli.setup import Setup
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
-from cellblock.private import write_private
-from cellblock.session.jupyter import Piece, in_order, with_outputs
+from cellblock.session.jupyter import Piece, UnreadableNotebook, in_order, pieces, with_outputs
 from cellblock.session.shown import Prose, Shown
-from cellblock.text import write_json
+from cellblock.text import BadJson, read_json, write_json
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What the command line asks for."""
-
-    setup: Setup
-    document: Mapping[str, object]
-    pieces: tuple[Piece, ...]
-    title: str
-    keep_going: bool = False
-    as_json: bool = False
-    save: Path | None = None
-
-
-def execute(job: Job) -> int:
-    """Run a job; its exit status, which is that of the worst cell."""
-    start = job.setup.start()
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the document that the command line names; the exit status, which is that of the worst cell."""
+    document = _read(arguments.file)
+    try:
+        parts = tuple(pieces(document))
+    except UnreadableNotebook as error:
+        raise source.Unusable(str(error)) from None
+    target = None if arguments.save is None else options.target(arguments.save)
+    setup = options.setup(arguments)
+    start = setup.start()
     import anyio
 
     async def run() -> int:
-        session = job.setup.session()
+        session = setup.session()
         try:
             await open_session(session, start, sys.stderr)
-            await job.setup.put_inputs(session)
-            return await _run(session, job)
+            await setup.put_inputs(session)
+            return await _run(session, document, parts, target, arguments)
         finally:
             await session.close()
 
     return anyio.run(run)
 
 
-async def _run(session: AsyncSession, job: Job) -> int:
-    view = (
-        JsonLines(session, None)
-        if job.as_json
-        else Screen(session, None, option="" if job.save else "--save OUT.ipynb")
-    )
+async def _run(
+    session: AsyncSession,
+    document: Mapping[str, object],
+    parts: Sequence[Piece],
+    target: Path | None,
+    arguments: argparse.Namespace,
+) -> int:
+    option = "" if arguments.save else "--save OUT.ipynb"
+    view = JsonLines(session, None) if arguments.json else Screen(session, None, option=option)
     ran: dict[int, str] = {}
     failed: list[int] = []
-    worst, cell = DONE, None
+    worst = DONE
     with CtrlC(session) as ctrl_c:
-        for piece in job.pieces:
+        for piece in parts:
             async with aclosing(session.stream(piece.source, kind=piece.kind)) as events:
                 cell = await view.show(events)
             ran[piece.place] = cell.id
             if not cell.ok and not piece.may_fail:
                 failed.append(cell.number)
                 worst = max(worst, status_of(cell) or FAILED)
-                if ctrl_c.count or not job.keep_going:
+                if ctrl_c.count or not arguments.keep_going:
                     break
-    if cell is not None:
-        await view.end(cell, {})
-    if job.save is not None:
-        write_private(job.save, _made(session, job, ran))
-    if not job.as_json:
-        say(_summary(job, len(ran), failed))
+    await view.end({})
+    if target is not None:
+        write_document(target, _made(session, document, target, ran))
+    if not arguments.json:
+        which = f", failed: {', '.join(map(str, failed))}" if failed else ""
+        say(f"{len(ran)} of {len(parts)} cells ran{which}" + ("" if target is None else f"; saved {target}"))
     return INTERRUPTED if ctrl_c.count and worst else worst
 
 
-def _made(session: AsyncSession, job: Job, ran: Mapping[int, str]) -> str:
+def _made(session: AsyncSession, document: Mapping[str, object], target: Path, ran: Mapping[int, str]) -> str:
     """The document with its outputs, or its page."""
     by_id = {one.cell.id: one for one in session.notebook.shown()}
     shown = {place: by_id[one] for place, one in ran.items()}
-    if job.save is not None and job.save.suffix == ".html":
-        return _page(job, shown, session.private)
-    return write_json(with_outputs(job.document, shown, private=session.private), indent=1) + "\n"
+    if target.suffix == ".html":
+        return _page(in_order(document, shown), session.private)
+    return write_json(with_outputs(document, shown, private=session.private), indent=1) + "\n"
 
 
-def _page(job: Job, shown: Mapping[int, Shown], private: str) -> str:
+def _page(parts: Sequence[Shown | Prose], private: str) -> str:
     from cellblock.session.page import page
     from cellblock.session.rich import renders_markdown
 
-    parts = in_order(job.document, shown)
     if not renders_markdown() and any(isinstance(one, Prose) and one.is_markdown for one in parts):
         hint = 'pip install "cellblock[pages]" has it shown as it is meant'
         say(f"Markdown is shown as it is written ({hint})")
     return page(parts, private=private)
 
 
-def _summary(job: Job, ran: int, failed: list[int]) -> str:
-    which = f", failed: {', '.join(map(str, failed))}" if failed else ""
-    return f"{ran} of {len(job.pieces)} cells ran{which}" + ("" if job.save is None else f"; saved {job.save}")
+def _read(path: str) -> dict[str, object]:
+    data = source.read(path)
+    try:
+        document = read_json(data)
+    except BadJson as error:
+        raise source.Unusable(f"{path!r} is not a Jupyter document: {error}") from None
+    if not isinstance(document, dict):
+        raise source.Unusable(f"{path!r} is not a Jupyter document: it holds a {type(document).__name__}")
+    return document

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cellblock.cli.exits import Unusable
 from cellblock.errors import FileRefused
-from cellblock.private import open_private, private_directory
+from cellblock.private import open_private, private_directory, write_private
 from cellblock.session.shown import mime_type
+from cellblock.text import write_json
 
 if TYPE_CHECKING:
+    from cellblock.session.notebook import Notebook
     from cellblock.session.session import AsyncSession
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
@@ -48,6 +51,17 @@ def _suffix(data: bytes) -> str:
     """By its first bytes, and not by what the cell called it."""
     known = mime_type(data).partition("/")[2]
     return {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
+
+
+def write_document(target: Path, document: Notebook | str) -> None:
+    """Write a notebook as a page, or as what Jupyter opens, by the name's ending; `Unusable` where that cannot be."""
+    if not isinstance(document, str):
+        as_page = target.suffix == ".html"
+        document = document.to_html() if as_page else write_json(document.to_ipynb(), indent=1) + "\n"
+    try:
+        write_private(target, document)
+    except OSError as error:
+        raise Unusable(f"cannot write {str(target)!r}: {error.strerror}") from None
 
 
 class Shelf:

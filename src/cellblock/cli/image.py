@@ -7,14 +7,14 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from cellblock.cli.exits import DONE, USAGE
+from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.tables import table
 from cellblock.cli.terminal import say, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import write_json
 
 if TYPE_CHECKING:
-    from cellblock.executors.container.image import Image
+    pass
 
 _EPILOG = "exit status: 0 done, 1 the image could not be made, 2 usage, 3 there is no engine"
 _OLDEST, _NEWEST = 11, 14
@@ -71,8 +71,7 @@ def _build(arguments: argparse.Namespace) -> int:
     from cellblock.executors.container.engine import engine_of
 
     if arguments.debian and arguments.python:
-        say(f"--python {arguments.python}: Debian {arguments.debian} has Python {SUITES[arguments.debian]}")
-        return USAGE
+        raise Unusable(f"--python {arguments.python}: Debian {arguments.debian} has Python {SUITES[arguments.debian]}")
     own = f"docker.io/library/python:{arguments.python}-slim-trixie" if arguments.python else BASE
     recipe = Recipe(
         data=arguments.data,
@@ -95,7 +94,10 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_data([asdict(one) for one in found], indent=2)
         return DONE
-    table(("IMAGE", "MADE", "SIZE", "FROM"), [_row(one) for one in found])
+    table(
+        ("IMAGE", "MADE", "SIZE", "FROM"),
+        [(", ".join(one.names) or one.id[:12], one.created[:10], _size(one.size), one.base) for one in found],
+    )
     if not found:
         say("there are none: cellblock image build")
     return DONE
@@ -108,16 +110,11 @@ def _remove(arguments: argparse.Namespace) -> int:
     engine = engine_of(arguments.engine)
     found = image.find(engine, arguments.name)
     if found is None:
-        say(f"{engine.said} has no image {arguments.name!r} that was made here (cellblock image list)")
-        return USAGE
+        raise Unusable(f"{engine.said} has no image {arguments.name!r} that was made here (cellblock image list)")
     image.remove(engine, arguments.name)
     if arguments.json:
         write_data(asdict(found), indent=2)
     return DONE
-
-
-def _row(image: Image) -> tuple[str, ...]:
-    return (", ".join(image.names) or image.id[:12], image.created[:10], _size(image.size), image.base)
 
 
 def _size(size: int) -> str:

@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cellblock.errors import SessionClosed
 
 if TYPE_CHECKING:
     from types import FrameType
+
+    from cellblock.session.session import AsyncSession
 
 _PATIENCE = 1.0
 """Seconds from the first Ctrl-C until another one counts as a second."""
@@ -24,13 +26,6 @@ _LOOK_AGAIN = (0.02, 0.1, 0.5)
 """Seconds after a Ctrl-C at which the main thread is made to look for it once more."""
 
 _GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process and takes back what it did\n"
-
-
-class Interruptible(Protocol):
-    """A session, as far as this is concerned."""
-
-    def interrupt(self) -> None: ...
-    def kill(self) -> None: ...
 
 
 class CtrlC:
@@ -44,7 +39,7 @@ class CtrlC:
     """
 
     def __init__(self) -> None:
-        self._session: Interruptible | None = None
+        self._session: AsyncSession | None = None
         self._first = math.inf
         self._warned = False
         self.count = 0
@@ -66,7 +61,7 @@ class CtrlC:
         signal.signal(signal.SIGINT, self._before[0])
         signal.signal(signal.SIGURG, self._before[1])
 
-    def begin(self, session: Interruptible) -> None:
+    def begin(self, session: AsyncSession) -> None:
         """Something is about to run in a session."""
         self._first, self._warned, self.count = math.inf, False, 0
         self._session = session

@@ -52,7 +52,8 @@ class Keyboard:
                 text = _as_typed(text)
             if is_command(text) and not block:
                 break
-            if block.add(text, goes_on=_more_is_there()):
+            # a terminal that does not mark what is pasted sends it as if it were typed
+            if block.add(text, goes_on=bool(select.select([sys.stdin], [], [], 0)[0])):
                 text = block.source
                 break
         self._remember(text.strip("\n"))
@@ -116,11 +117,6 @@ def _dropped_at_ctrl_c() -> Iterator[None]:
         raise
     finally:
         termios.tcsetattr(0, termios.TCSANOW, before)
-
-
-def _more_is_there() -> bool:
-    """Whether lines wait already: a terminal that does not mark what is pasted sends it as if it were typed."""
-    return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 def _readline() -> ModuleType | None:

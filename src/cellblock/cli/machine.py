@@ -6,7 +6,7 @@ import errno
 import os
 import platform
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from cellblock.executors.system import wsl
@@ -49,9 +49,6 @@ class Machine:
     def is_linux(self) -> bool:
         """Whether there is a Linux kernel: WSL 1 answers its calls without one."""
         return self.system == "Linux" and self.wsl != 1
-
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def inspect() -> Machine:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, USAGE
+from cellblock.cli.exits import DONE
 from cellblock.cli.terminal import say
 from cellblock.errors import CellblockError, IsolationUnavailable
 
@@ -43,7 +43,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--store", type=options.store_url, metavar="URL", help="where sessions are kept ($CELLBLOCK_STORE, else yours)")
     add("--user", default="default", help="whose sessions (default)")
     add("--session", metavar="NAME", help="the one that is meant where a call names none (on stdio, a new one)")
-    add("--most", type=options.count, default=16, metavar="N", help="sessions open at once, of all users (16)")
+    add("--most", type=options.whole(10_000), default=16, metavar="N", help="sessions open at once, of all users (16)")
     add("--idle", type=options.seconds, default=600.0, metavar="S", help="seconds after which one sleeps (600)")
     add("--tools", type=options.words, metavar="A,B", help="offer these tools alone")
     options.add_session(parser, str(_OUTPUT_BYTES), files=False)
@@ -54,15 +54,8 @@ def serve(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves, or until a signal ends us."""
     import anyio
 
-    session = {
-        "limits": options.limits(arguments, _OUTPUT_BYTES),
-        "preload": arguments.preload,
-        "python": options.python(arguments),
-        **options.place(arguments),
-        "mounts": options.mounts(arguments),
-        "network": options.network(arguments) or None,  # else what is stored
-        "private": options.private(arguments),
-    }
+    session = options.session(arguments, _OUTPUT_BYTES)
+    session["network"] = session["network"] or None  # else what is stored
     tokens = _tokens(arguments) if arguments.http else {}
     name = arguments.session
     if name is None and not arguments.http:  # a process for each conversation, as clients start them
@@ -82,8 +75,7 @@ def serve(arguments: argparse.Namespace) -> int:
     except (ValueError, CellblockError) as error:
         if isinstance(error, IsolationUnavailable):
             raise
-        say(str(error))
-        return USAGE
+        raise source.Unusable(str(error)) from None
     return DONE
 
 

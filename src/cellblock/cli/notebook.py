@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from cellblock.cli import options, source
+from cellblock.cli import options
 from cellblock.cli.exits import EPILOG
-from cellblock.text import BadJson, read_json
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,38 +34,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--keep-going", action="store_true", help="run the cells after one that failed, too")
     add("--json", action="store_true", help="print one JSON object for each cell and nothing else")
     options.add_session(run_parser)
-    run_parser.set_defaults(command=run)
+    run_parser.set_defaults(command=_run)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Read the document, then run it."""
-    from cellblock.cli.document import Job, execute
-    from cellblock.session.jupyter import UnreadableNotebook, pieces
+def _run(arguments: argparse.Namespace) -> int:
+    from cellblock.cli.document import execute
 
-    document = _document(arguments.file)
-    try:
-        parts = tuple(pieces(document))
-    except UnreadableNotebook as error:
-        raise source.Unusable(str(error)) from None
-    save = None if arguments.save is None else options.target(arguments.save)
-    job = Job(
-        setup=options.setup(arguments),
-        document=document,
-        pieces=parts,
-        title=Path(arguments.file).stem,
-        keep_going=arguments.keep_going,
-        as_json=arguments.json,
-        save=save,
-    )
-    return execute(job)
-
-
-def _document(path: str) -> dict[str, object]:
-    data = source.read(path)
-    try:
-        document = read_json(data)
-    except BadJson as error:
-        raise source.Unusable(f"{path!r} is not a Jupyter document: {error}") from None
-    if not isinstance(document, dict):
-        raise source.Unusable(f"{path!r} is not a Jupyter document: it holds a {type(document).__name__}")
-    return document
+    return execute(arguments)

@@ -1,22 +1,21 @@
-"""Opening a session: its processes start while the rest of us is imported, and what takes long is told."""
+"""The session that a command line asks for: its processes start while the rest of us is imported."""
 
 from __future__ import annotations
 
-import shutil
 import threading
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
-
-from cellblock.text import plain
 
 if TYPE_CHECKING:
     from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
 _QUIET_SECONDS = 0.5
-_TICK = 0.1
 
 
 class Start:
@@ -26,10 +25,6 @@ class Start:
         self.ended: Future[None] = Future()
         self.ended.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
         self.doing = ""
-
-    def tell(self, doing: str) -> None:
-        """Note what is waited for now."""
-        self.doing = doing
 
 
 def start_early(
@@ -50,7 +45,7 @@ def start_early(
     def run() -> None:
         try:
             if where.get("trust_level") != "sandboxed":
-                prepare(python, preload, where.get("walls", "full"), start.tell, limits)
+                prepare(python, preload, where.get("walls", "full"), partial(setattr, start, "doing"), limits)
         except BaseException as error:
             start.ended.set_exception(error)
         else:
@@ -67,47 +62,38 @@ async def open_session(session: AsyncSession, start: Start, stream: TextIO | Non
     """
     import asyncio
 
-    async def opening() -> None:
+    from cellblock.cli.progress import redrawn
+
+    def told(seconds: float) -> str:
+        return "opening a session" + (f": {start.doing}" if start.doing else "") + f" ({seconds:.1f} s)"
+
+    async with redrawn(stream, told, after=_QUIET_SECONDS) if stream and stream.isatty() else nullcontext():
         await asyncio.wrap_future(start.ended)  # not in a thread, which would hold up the interpreter as it leaves
         await session.open()
 
-    def what() -> str:
-        return "opening a session" + (f": {start.doing}" if start.doing else "")
 
-    if stream is not None and stream.isatty():
-        await with_elapsed(opening, what, stream)
-    else:
-        await opening()
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The arguments of a session, as `options.session` gives them, and local files by their names inside."""
 
+    options: Mapping[str, Any]
+    inputs: Mapping[str, Path]
 
-async def with_elapsed(work: Callable[[], Awaitable[None]], what: Callable[[], str], stream: TextIO) -> None:
-    """Do some work, and while it goes on write what it is and how long it has taken."""
-    import anyio
+    def start(self) -> Start:
+        """Start the processes that the session comes from, while the rest of us is still being imported."""
+        asked = self.options
+        expected = None if asked["mounts"] or asked["network"] else asked["limits"]
+        return start_early(asked["python"], asked["preload"], asked, expected)
 
-    began = time.monotonic()
-    failure: Exception | None = None
+    def session(self) -> AsyncSession:
+        """The session, which is not open yet."""
+        from cellblock.session.session import AsyncSession
 
-    async def tick() -> None:
-        await anyio.sleep(_QUIET_SECONDS)
-        try:
-            while True:
-                line = plain(f"{what()} ({time.monotonic() - began:.1f} s)")
-                _write(stream, "\r\x1b[2K" + line[: shutil.get_terminal_size().columns - 1])
-                await anyio.sleep(_TICK)
-        finally:
-            _write(stream, "\r\x1b[2K")
+        return AsyncSession(**self.options)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(tick)
-        try:
-            await work()
-        except Exception as error:  # carried out of the task group as it is
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    async def put_inputs(self, session: AsyncSession) -> None:
+        """Copy the input files into the session, once it is open."""
+        import anyio
 
-
-def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
-    stream.flush()
+        for name, local in self.inputs.items():
+            await session.files.write(name, await anyio.Path(local).read_bytes())

@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,10 @@ from cellblock.url import parsed
 from cellblock.walls import TrustLevel
 
 if TYPE_CHECKING:
-    from cellblock.cli.setup import Setup
+    from cellblock.cli.opening import Setup
 
 _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
-_MOST_SESSIONS = 10_000
 SHOWN_BYTES = 1_000_000
 """Text of a cell that a person is shown; a model's default is less."""
 
@@ -43,13 +43,13 @@ def add_session(
     add = group.add_argument
     add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
     add(
-        "--memory",
-        type=_megabytes,
-        default=_DEFAULT.max_memory_mb,
-        metavar="MB",
+        "--memory", type=whole(_MEMORY_MB), default=_DEFAULT.max_memory_mb, metavar="MB",
         help="memory a session may use (256)",
-    )
-    add("--output", type=_bytes, metavar="BYTES", help=f"text kept of a cell, the middle is cut ({output_default})")
+    )  # fmt: skip
+    add(
+        "--output", type=whole(_OUTPUT_BYTES), metavar="BYTES",
+        help=f"text kept of a cell, the middle is cut ({output_default})",
+    )  # fmt: skip
     add_place(group, levels)
     add("--preload", type=_names, default=(), metavar="A,B", help="import these packages before the session starts")
     add("--python", metavar="PATH", help="the interpreter inside (the one that runs cellblock; an image's python3)")
@@ -75,18 +75,27 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
 
 def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
     """The session asked for; `output_bytes` of text where no limit was; `source.Unusable` for what cannot be."""
-    from cellblock.cli.setup import Setup
+    from cellblock.cli.opening import Setup
 
-    return Setup(
-        limits=limits(arguments, output_bytes),
-        preload=arguments.preload,
-        python=python(arguments),
-        place=place(arguments),
-        inputs=inputs(arguments),
-        mounts=mounts(arguments),
-        network=network(arguments),
-        private=private(arguments),
+    return Setup(session(arguments, output_bytes), inputs(arguments))
+
+
+def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:
+    """The arguments of `AsyncSession` that are asked for; see `setup`."""
+    limits = ExecutionLimits(
+        timeout_seconds=arguments.timeout,
+        max_memory_mb=arguments.memory,
+        max_output_bytes=arguments.output or output_bytes,
     )
+    return {
+        "limits": limits,
+        "preload": arguments.preload,
+        "python": python(arguments),
+        **place(arguments),
+        "mounts": mounts(arguments),
+        "network": network(arguments),
+        "private": arguments.private or tuple(arguments.private_paths),
+    }
 
 
 def network(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -99,11 +108,6 @@ def network(arguments: argparse.Namespace) -> tuple[str, ...]:
         raise source.Unusable(f"--network: {str(error).removeprefix('network: ')}") from None
 
 
-def private(arguments: argparse.Namespace) -> bool | tuple[str, ...]:
-    """What makes the session private: it is from the start, or patterns do."""
-    return arguments.private or tuple(arguments.private_paths)
-
-
 def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
     """Add those that say where a session runs."""
     add = parser.add_argument
@@ -112,18 +116,13 @@ def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
         help=f"{', '.join(levels[:-1])} or {levels[-1]}: the kernel's walls, or those in a container of podman or "
         "docker (isolated)",
     )  # fmt: skip
-    add_walls(parser)
-    add("--image", metavar="IMAGE", help="of the container ($CELLBLOCK_IMAGE, else what `cellblock image build` makes)")
-    add("--engine", metavar="NAME", help="what runs the container: podman or docker (the first that is there)")
-    add("--runtime", metavar="NAME", help="its OCI runtime: runc, crun, runsc, kata (the engine's own)")
-
-
-def add_walls(parser: Parser) -> None:
-    """Add the one that does without walls."""
-    parser.add_argument(
+    add(
         "--walls", choices=("full", "reduced"), default="full",
         help="reduced: without namespaces, where the machine gives none (full); doctor says what that gives up",
     )  # fmt: skip
+    add("--image", metavar="IMAGE", help="of the container ($CELLBLOCK_IMAGE, else what `cellblock image build` makes)")
+    add("--engine", metavar="NAME", help="what runs the container: podman or docker (the first that is there)")
+    add("--runtime", metavar="NAME", help="its OCI runtime: runc, crun, runsc, kata (the engine's own)")
 
 
 def add_inputs(parser: Parser, *, files: bool = True) -> None:
@@ -138,15 +137,6 @@ def add_inputs(parser: Parser, *, files: bool = True) -> None:
         "--mount", action="append", default=[], dest="mounts", metavar="NAME=PATH",
         help="show a directory or file of this machine inside, read-only; may be repeated",
     )  # fmt: skip
-
-
-def limits(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> ExecutionLimits:
-    """The limits asked for; `output_bytes` where none were."""
-    return ExecutionLimits(
-        timeout_seconds=arguments.timeout,
-        max_memory_mb=arguments.memory,
-        max_output_bytes=arguments.output or output_bytes,
-    )
 
 
 def place(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -211,7 +201,7 @@ def _input(word: str) -> tuple[str, Path]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    names = words(text)
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
             raise argparse.ArgumentTypeError(f"{name!r} is not the name of a package")
@@ -229,19 +219,16 @@ def seconds(text: str) -> float:
     return number
 
 
-def _megabytes(text: str) -> int:
-    return _whole(text, _MEMORY_MB)
+def whole(most: int) -> Callable[[str], int]:
+    """Of an option: a whole number from 1."""
 
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+        if not 0 < number <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
+        return number
 
-def _bytes(text: str) -> int:
-    return _whole(text, _OUTPUT_BYTES)
-
-
-def _whole(text: str, most: int) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-    if not 0 < number <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
-    return number
+    return read
 
 
 def store_url(text: str) -> str:
@@ -252,23 +239,18 @@ def store_url(text: str) -> str:
     return text
 
 
-def count(text: str) -> int:
-    """Of an option: how many, from 1."""
-    return _whole(text, _MOST_SESSIONS)
-
-
 def words(text: str) -> tuple[str, ...]:
     """Of an option: words with commas between."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def target(path: str) -> Path:
-    """Where `--save` writes a document; `Unusable` where nothing can be written, before anything is run for it."""
+def target(path: str, *, said: str = "--save ") -> Path:
+    """Where a document is written; `Unusable` where nothing can be, before anything is run. `said` names the option."""
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
-        raise source.Unusable(f"--save {path!r} ends neither in .ipynb nor in .html")
+        raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
     if not target.parent.is_dir():
-        raise source.Unusable(f"--save {path!r}: there is no directory {str(target.parent)!r}")
+        raise source.Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise source.Unusable(f"--save {path!r}: it cannot be written there")
+        raise source.Unusable(f"{said}{path!r}: it cannot be written there")
     return target

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from typing import TextIO
 
 import anyio
 
-from cellblock.cli.terminal import Paint, encodable
+from cellblock.cli.terminal import Paint
 from cellblock.executors.container.steps import Line
 from cellblock.text import plain
 
 _TICK = 0.1
 _CAPTION = 36
+_CLEAR = "\r\x1b[2K"
 
 
 class Progress:
@@ -25,51 +26,60 @@ class Progress:
         self._stream = stream
         self._redraws = stream.isatty()
         self._paint = Paint(stream)
-        self._yes = encodable("\N{CHECK MARK}", "ok", stream)
-        self._no = encodable("\N{BALLOT X}", "NO", stream)
 
     @asynccontextmanager
     async def step(self, caption: str) -> AsyncIterator[Line]:
         """The line of one step; set its outcome before leaving."""
         line, began = Line(), time.perf_counter()
-        if self._redraws:
-            failure: Exception | None = None
+
+        def text(seconds: float, said: str) -> str:
+            took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
+            return f"{caption:<{_CAPTION}} {took:>7}  {said}".rstrip()
+
+        drawn = redrawn(self._stream, lambda seconds: f"  {text(seconds, line.doing())}")
+        async with drawn if self._redraws else nullcontext():
             try:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._tick, caption, began, line)
-                    try:
-                        yield line
-                    except Exception as error:  # carried out of the task group as it is
-                        failure = error
-                    tasks.cancel_scope.cancel()
+                yield line
             except BaseException:  # Ctrl-C, as a rule: what is said of it begins a line
-                self._write("\n")
+                if self._redraws:
+                    _write(self._stream, "\n")
                 raise
-            if failure is not None:
-                self._write("\n")
-                raise failure
-        else:
-            yield line
-        mark = self._paint.good(self._yes) if line.good else self._paint.bad(self._no)
-        took = _duration(time.perf_counter() - began)
-        text = f"{caption:<{_CAPTION}} {took:>7}  {plain(line.outcome)}".rstrip()
-        self._write(("\r\x1b[2K" if self._redraws else "") + f"{mark} {self._cut(text)}\n")
-
-    async def _tick(self, caption: str, began: float, line: Line) -> None:
-        while True:
-            took = _duration(time.perf_counter() - began)
-            text = f"{caption:<{_CAPTION}} {took:>7}  {plain(line.doing())}".rstrip()
-            self._write(f"\r\x1b[2K  {self._cut(text)}")
-            await anyio.sleep(_TICK)
-
-    def _cut(self, text: str) -> str:
-        """A redrawn line must not wrap."""
-        return text[: shutil.get_terminal_size().columns - 3] if self._redraws else text
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        whole = plain(text(time.perf_counter() - began, line.outcome))
+        if self._redraws:
+            whole = whole[: shutil.get_terminal_size().columns - 3]
+        _write(self._stream, f"{self._paint.yes if line.good else self._paint.no} {whole}\n")
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
+@asynccontextmanager
+async def redrawn(stream: TextIO, text: Callable[[float], str], *, after: float = 0.0) -> AsyncIterator[None]:
+    """A line of a terminal while the body runs: what `text` makes of the seconds so far. At the end it is cleared.
+
+    It is drawn `after` so many seconds for the first time, and is cut where it would wrap.
+    """
+    began = time.perf_counter()
+
+    async def draw() -> None:
+        await anyio.sleep(after)
+        try:
+            while True:
+                line = plain(text(time.perf_counter() - began))
+                _write(stream, _CLEAR + line[: shutil.get_terminal_size().columns - 1])
+                await anyio.sleep(_TICK)
+        finally:
+            _write(stream, _CLEAR)
+
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(draw)
+        try:
+            yield
+        except Exception as error:  # carried out of the task group as it is
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text)
+    stream.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from cellblock.cli.examination import Report
 from cellblock.cli.machine import Machine
@@ -21,9 +21,6 @@ class Remedy:
     cause: str
     commands: tuple[str, ...] = ()
     note: str = ""
-
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def remedies(machine: Machine, report: Report) -> list[Remedy]:

@@ -27,18 +27,17 @@ def do_replay(arguments: argparse.Namespace) -> int:
 
 def _tell(done: Replay, *, several: bool) -> None:
     attempts = any(one.attempt > 1 for one in done.differences)
-    titles = (*(("RUN",) if several else ()), *(("ATTEMPT",) if attempts else ()), "STEP", "WHAT", "LOGGED", "REPLAYED")
     rows = [
         (
-            *((str(one.run),) if several else ()),
-            *((str(one.attempt),) if attempts else ()),
+            str(one.run) if several else "",
+            str(one.attempt) if attempts else "",
             "-" if one.step is None else str(one.step),
             one.what,
             *_parting(one),
         )
         for one in done.differences
     ]
-    table(titles, rows)
+    table(("RUN", "ATTEMPT", "STEP", "WHAT", "LOGGED", "REPLAYED"), rows)
     for note in done.notes:
         say(note)
     differing = "all as the log says" if done.same else _many(len(done.differences), "difference")

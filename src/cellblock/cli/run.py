@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from cellblock.cli import options, source
+from cellblock.cli import options
 from cellblock.cli.exits import EPILOG
 from cellblock.limits import ExecutionLimits
 
-_JSON_BYTES = ExecutionLimits().max_output_bytes
+JSON_BYTES = ExecutionLimits().max_output_bytes
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -27,22 +26,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--json", action="store_true", help="print one JSON object for each cell and nothing else")
     add("--cells", action="store_true", help="run the parts between `# %%%%` lines as cells; stop at a failure")
     add("--save", metavar="DIR", help="copy images and files that the script made to this directory")
-    options.add_session(parser, f"{options.SHOWN_BYTES}; with --json {_JSON_BYTES}")
-    parser.set_defaults(command=run)
+    options.add_session(parser, f"{options.SHOWN_BYTES}; with --json {JSON_BYTES}")
+    parser.set_defaults(command=_run)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Read what the command line names, then run it."""
-    from cellblock.cli.script import Job, execute
+def _run(arguments: argparse.Namespace) -> int:
+    from cellblock.cli.script import execute
 
-    name = arguments.file
-    job = Job(
-        name=None if name == "-" else Path(name).name,
-        code=None if name == "-" else source.decode(source.read(name), name),
-        arguments=tuple(arguments.passed),
-        setup=options.setup(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
-        by_cell=arguments.cells,
-        as_json=arguments.json,
-        save=None if arguments.save is None else Path(arguments.save),
-    )
-    return execute(job)
+    return execute(arguments)

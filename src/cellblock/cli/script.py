@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
-from cellblock.cli import source
+from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.inside import Width, tell_script
-from cellblock.cli.opening import Start, open_session
-from cellblock.cli.setup import Setup
+from cellblock.cli.opening import Setup, Start, open_session
+from cellblock.cli.run import JSON_BYTES
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
 
@@ -27,42 +27,33 @@ if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What the command line asks for. `name` and `code` are None for stdin, which is read while a session opens."""
-
-    setup: Setup
-    name: str | None
-    code: str | None
-    arguments: tuple[str, ...] = ()
-    by_cell: bool = False
-    as_json: bool = False
-    save: Path | None = None
-
-
-def execute(job: Job) -> int:
-    """Run a job; its exit status."""
-    start = job.setup.start()
+def execute(arguments: argparse.Namespace) -> int:
+    """Run the script that the command line names; the exit status."""
+    name: str = arguments.file  # of stdin, which is read while a session opens: -
+    code = None if name == "-" else source.decode(source.read(name), name)
+    setup = options.setup(arguments, JSON_BYTES if arguments.json else options.SHOWN_BYTES)
+    start = setup.start()
     import anyio
 
-    return anyio.run(_run, job, start)
+    return anyio.run(_run, arguments, setup, start, code)
 
 
-async def _run(job: Job, start: Start) -> int:
-    session = job.setup.session()
-    async with _opened(session, job, start) as code:
-        sources = source.split(code) if job.by_cell else [code]
-        await _prepare(session, job, code)
-        before = {} if job.save is None else await contents(session)
-        shelf = None if job.save is None else Shelf(job.save)
-        view = JsonLines(session, shelf) if job.as_json else Screen(session, shelf, option="--save DIR")
+async def _run(arguments: argparse.Namespace, setup: Setup, start: Start, script: str | None) -> int:
+    session = setup.session()
+    async with _opened(session, start, script) as code:
+        sources = source.split(code) if arguments.cells else [code]
+        await setup.put_inputs(session)
+        await _prepare(session, arguments, code)
+        before = {} if arguments.save is None else await contents(session)
+        shelf = None if arguments.save is None else Shelf(Path(arguments.save))
+        view = JsonLines(session, shelf) if arguments.json else Screen(session, shelf, option="--save DIR")
         with CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):
                 async with aclosing(session.stream(part)) as events:
                     cell = await view.show(events)
                 if not cell.ok or number == len(sources):
                     break
-        await view.end(cell, before)
+        await view.end(before)
         if ctrl_c.count and not cell.ok:
             say(f"interrupted after {ctrl_c.seconds:.1f} s")
             return INTERRUPTED
@@ -77,11 +68,10 @@ def status_of(cell: Cell) -> int:
 
 
 @asynccontextmanager
-async def _opened(session: AsyncSession, job: Job, start: Start) -> AsyncIterator[str]:
+async def _opened(session: AsyncSession, start: Start, code: str | None) -> AsyncIterator[str]:
     """Open a session, after its processes have started, and meanwhile read stdin; yields the script."""
     import anyio
 
-    code = job.code
     failures: list[Exception] = []
     typed = code is None and sys.stdin.isatty()  # a line of ours would stand in what is being typed
 
@@ -106,15 +96,15 @@ async def _opened(session: AsyncSession, job: Job, start: Start) -> AsyncIterato
         await session.close()
 
 
-async def _prepare(session: AsyncSession, job: Job, code: str) -> None:
-    """Put the inputs, the script itself and its arguments where it expects them.
+async def _prepare(session: AsyncSession, arguments: argparse.Namespace, code: str) -> None:
+    """Put the script itself and its arguments where it expects them.
 
     The script is a file inside because a process that it spawns imports it again, by `__file__`.
     """
-    await job.setup.put_inputs(session)
-    path = "/tmp/stdin.py" if job.name is None else f"/workspace/{job.name}"  # inside the session
+    named: str = arguments.file
+    path = "/tmp/stdin.py" if named == "-" else f"/workspace/{Path(named).name}"  # inside the session
     await session.files.write(path, code.encode("utf-8", "surrogatepass"))
-    await tell_script(session, path, (job.name or "-", *job.arguments))
+    await tell_script(session, path, (Path(named).name, *arguments.passed))
     if sys.stdout.isatty():
         await Width().tell(session)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from functools import partial
 
 from cellblock.cli import options
-from cellblock.cli.exits import EPILOG, USAGE
-from cellblock.cli.terminal import say
+from cellblock.cli.exits import EPILOG, Unusable
 from cellblock.errors import StoreError
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
             one.add_argument("name", metavar="NAME", help="the session")
         for word, nargs, told in words:
             one.add_argument(word.lower(), metavar=word, nargs=nargs or None, help=told)
-        one.set_defaults(command=_Run(name))
+        one.set_defaults(command=partial(_run, name))
         return one
 
     listing = action("list", "list the sessions of a user", session=False)
@@ -99,23 +99,17 @@ def _replay(arguments: argparse.Namespace) -> int:
     return do_replay(arguments)
 
 
-class _Run:
-    """Runs the function of an action, which is imported then."""
+def _run(name: str, arguments: argparse.Namespace) -> int:
+    """Run the function of an action, which is imported then."""
+    from cellblock.cli import stored
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, arguments: argparse.Namespace) -> int:
-        from cellblock.cli import stored
-
-        run: Callable[..., int] = getattr(stored, f"do_{self._name}")
-        try:
-            store = _opened(arguments.store)
-        except StoreError as error:
-            say(str(error))
-            return USAGE
-        with store:
-            return run(store, arguments)
+    run: Callable[..., int] = getattr(stored, f"do_{name}")
+    try:
+        store = _opened(arguments.store)
+    except StoreError as error:
+        raise Unusable(str(error)) from None
+    with store:
+        return run(store, arguments)
 
 
 def _opened(url: str | None) -> Store:

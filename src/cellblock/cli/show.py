@@ -63,7 +63,7 @@ class Screen:
         self._out.end_line()
         self._err.end_line()
 
-    async def end(self, _last: Cell, before: Mapping[str, bytes]) -> None:
+    async def end(self, before: Mapping[str, bytes]) -> None:
         """Save what is to be kept, and say where it is."""
         if self._shelf is None:
             return
@@ -128,7 +128,7 @@ class JsonLines:
         self._waiting = self._cell(cell)
         return cell
 
-    async def end(self, _last: Cell, before: Mapping[str, bytes]) -> None:
+    async def end(self, before: Mapping[str, bytes]) -> None:
         """Save what is to be kept, and print the last cell with the list of it."""
         if self._shelf is not None and self._waiting is not None:
             await self._shelf.put_new(self._session, before)

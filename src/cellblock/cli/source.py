@@ -30,24 +30,20 @@ def read(path: str) -> bytes:
 
 async def read_stdin() -> bytes:
     """All of stdin, bounded, without holding up what else goes on."""
-    import anyio
+    import asyncio
 
-    data, pollable = bytearray(), True
-    try:
-        number = sys.stdin.fileno()
-        while len(data) <= MAX_BYTES:
-            if pollable:
-                try:
-                    await anyio.wait_readable(number)
-                except PermissionError:  # a regular file: always readable, and epoll does not take it
-                    pollable = False
-            chunk = os.read(number, _CHUNK)
-            if not chunk:
-                break
+    from cellblock.hosting.threads import in_thread
+
+    def read() -> bytes:
+        number, data = sys.stdin.fileno(), bytearray()
+        while len(data) <= MAX_BYTES and (chunk := os.read(number, _CHUNK)):
             data += chunk
+        return bytes(data)
+
+    try:
+        return _bounded(await asyncio.wrap_future(in_thread(read, "cellblock stdin")), "stdin")
     except (OSError, AttributeError) as error:
         raise Unusable(f"cannot read stdin: {error}") from None
-    return _bounded(bytes(data), "stdin")
 
 
 def decode(data: bytes, name: str) -> str:

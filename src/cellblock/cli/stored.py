@@ -8,22 +8,21 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from cellblock.cli.exits import DONE, FAILED, USAGE
+from cellblock.cli import options
+from cellblock.cli.exits import DONE, FAILED, Unusable
+from cellblock.cli.export import write_document
 from cellblock.cli.tables import table
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.declarations import declared
 from cellblock.errors import MergeConflict, StoreError
-from cellblock.private import write_private
 from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 from cellblock.text import name as named
-from cellblock.text import write_json
 
 _MOST_LISTED = 1000
 _MOST_COMMITS = 10**9
@@ -42,16 +41,20 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
     if not rows:
         say(f"no sessions of {arguments.user!r} in {store.url}")
         return DONE
-    marked = any(row.private for row in rows)
-    titles = (("USER",) if user is None else ()) + ("SESSION", "COMMITS", "LAST USED", "OPEN IN")
-    lines = [
-        ((named(row.user),) if user is None else ())
-        + (named(row.name), str(row.depth), _ago(row.used), str(row.holder) if row.holder else "-")
-        + ((row.private or "-",) if marked else ())
-        for row in rows
-    ]
-    titles += ("PRIVATE",) if marked else ()
-    table(titles, lines)
+    table(
+        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE"),
+        [
+            (
+                named(row.user) if user is None else "",
+                named(row.name),
+                str(row.depth),
+                _ago(row.used),
+                str(row.holder or "-"),
+                row.private,
+            )
+            for row in rows
+        ],
+    )
     return DONE
 
 
@@ -63,15 +66,15 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     if arguments.json:
         return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
     table(
-        ("COMMIT", "CELL", "KIND", "WHEN", *(("REFS",) if marks else ()), "WHAT"),
+        ("COMMIT", "CELL", "KIND", "WHEN", "REFS", "WHAT"),
         [
             (
                 _short(commit.id),
                 str(commit.number) if commit.number else "-",
                 commit.kind,
                 _ago(commit.created),
-                *((", ".join(map(named, marks.get(commit.id, []))) or "-",) if marks else ()),
-                commit.message,
+                ", ".join(map(named, marks.get(commit.id, []))),
+                commit.message or "-",
             )
             for commit in commits
         ],
@@ -143,8 +146,7 @@ def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
     steps: str = arguments.steps or "1"
     if not (steps.isascii() and steps.isdigit() and len(steps) < 7 and int(steps)):
-        say(f"{steps!r} is not a number of steps above 0")
-        return USAGE
+        raise Unusable(f"{steps!r} is not a number of steps above 0")
     return _go_to(store, arguments, lambda session: before(session, int(steps)))
 
 
@@ -187,34 +189,21 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
-    target = Path(arguments.out)
-    if target.suffix not in (".ipynb", ".html"):
-        say(f"{arguments.out!r} ends neither in .ipynb nor in .html")
-        return USAGE
+    target = options.target(arguments.out, said="")
     session = _read(store, arguments)
     notebook = Notebook()
     notebook.private = str(session.settings.get("private") or "")
     for cell, parts in cells_of(session, session.resolve("HEAD")):
         notebook.record(cell, parts)
-    text = notebook.to_html() if target.suffix == ".html" else write_json(notebook.to_ipynb(), indent=1) + "\n"
-    try:
-        write_private(target, text)
-    except OSError as error:
-        say(f"cannot write {arguments.out!r}: {error.strerror}")
-        return USAGE
-    if arguments.json:
-        return _json({"out": str(target), "cells": len(notebook)})
-    say(f"wrote {len(notebook)} cells to {target}")
-    return DONE
+    write_document(target, notebook)
+    done = {"out": str(target), "cells": len(notebook)}
+    return _answered(arguments, done, f"wrote {len(notebook)} cells to {target}")
 
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
     store.delete(arguments.user, arguments.name)
-    if arguments.json:
-        return _json({"deleted": arguments.name})
-    say(f"deleted session {arguments.name!r}")
-    return DONE
+    return _answered(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
 
 
 def do_verify(store: Store, arguments: argparse.Namespace) -> int:
@@ -238,10 +227,8 @@ def do_verify(store: Store, arguments: argparse.Namespace) -> int:
 def do_gc(store: Store, arguments: argparse.Namespace) -> int:
     """Delete what nothing refers to any more."""
     swept = store.gc()
-    if arguments.json:
-        return _json(asdict(swept))
-    say(f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes); {swept.condemned} go next time")
-    return DONE
+    deleted = f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes)"
+    return _answered(arguments, asdict(swept), f"{deleted}; {swept.condemned} go next time")
 
 
 # --------------------------------------------------------------------------------------- inside
@@ -275,10 +262,8 @@ def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredS
 
 
 def _told(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
-    if arguments.json:
-        return _json({"session": name, **_plain(commit)})
-    say(f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}".rstrip())
-    return DONE
+    at = f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}"
+    return _answered(arguments, {"session": name, **_plain(commit)}, at.rstrip())
 
 
 def _marks(session: StoredSession) -> dict[str, list[str]]:
@@ -304,6 +289,14 @@ def _ago(milliseconds: int) -> str:
         if seconds >= many:
             return f"{seconds / many:.0f} {unit} ago"
     return f"{seconds:.0f} s ago"
+
+
+def _answered(arguments: argparse.Namespace, done: object, said: str) -> int:
+    """What was done, as JSON or in a line."""
+    if arguments.json:
+        return _json(done)
+    say(said)
+    return DONE
 
 
 def _json(value: object) -> int:

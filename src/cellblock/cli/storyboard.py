@@ -13,18 +13,125 @@ End = Literal["completed", "raised", "timeout", "memory"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One cell. `end` is how it is to end, `attempts` how often it tries to reach the host."""
+    """One cell. `plain` is its variant without tables, "" for the same.
+
+    `end` is how it is to end, `attempts` how often it tries to reach the host.
+    """
 
     caption: str
     source: str
+    plain: str = ""
     end: End = "completed"
     attempts: int = 0
 
 
-_ATTACK = Step(
-    caption="attack: secrets, network, rm -rf /",
-    attempts=6,
-    source="""\
+STEPS = (
+    Step(
+        caption="load the sales",
+        source="""\
+import pandas as pd
+
+raw = pd.read_csv("sales.csv", dtype=str)
+print(f"{len(raw)} rows, {raw.isna().any(axis=1).sum()} incomplete")
+raw.head()
+""",
+        plain="""\
+import csv
+
+with open("sales.csv", newline="") as file:
+    raw = list(csv.DictReader(file))
+print(f"{len(raw)} rows, {sum(not all(row.values()) for row in raw)} incomplete")
+raw[0]
+""",
+    ),
+    Step(
+        caption="clean names, dates and amounts",
+        source="""\
+sales = raw.drop_duplicates().copy()
+for column in ("shop", "product"):
+    sales[column] = sales[column].str.strip().str.title()
+written = sales["date"]
+sales["date"] = pd.to_datetime(written, format="%Y-%m-%d", errors="coerce").fillna(
+    pd.to_datetime(written, format="%d.%m.%Y", errors="coerce")
+)
+sales["price"] = pd.to_numeric(
+    sales["price"].str.replace(" EUR", "").str.replace(",", "."), errors="coerce"
+)
+sales["quantity"] = pd.to_numeric(sales["quantity"], errors="coerce")
+sales = sales.dropna().assign(revenue=lambda table: table["price"] * table["quantity"])
+print(f"{len(sales)} clean rows, {len(raw) - len(sales)} left out")
+sales.describe()[["quantity", "price", "revenue"]].round(2)
+""",
+        plain="""\
+from datetime import datetime
+
+def cleaned(row):
+    date = datetime.strptime(row["date"], "%Y-%m-%d" if row["date"][4] == "-" else "%d.%m.%Y")
+    price = float(row["price"].replace(" EUR", "").replace(",", "."))
+    return {"date": date, "shop": row["shop"].strip().title(), "revenue": price * int(row["quantity"])}
+
+sales = []
+for row in {tuple(row.values()): row for row in raw}.values():
+    try:
+        sales.append(cleaned(row))
+    except ValueError:
+        continue
+print(f"{len(sales)} clean rows, {len(raw) - len(sales)} left out")
+""",
+    ),
+    Step(
+        caption="group by a column that is misspelled",
+        end="raised",
+        source='sales.groupby("shopp")["revenue"].sum()\n',
+        plain="""\
+from collections import Counter
+
+by_shop = Counter()
+for row in sales:
+    by_shop[row["shopp"]] += row["revenue"]
+""",
+    ),
+    Step(
+        caption="read the error, group again",
+        source="""\
+by_shop = sales.groupby("shop")["revenue"].agg(["sum", "mean", "count"]).round(2)
+print("most sold at", by_shop["sum"].idxmax())
+by_shop.sort_values("sum", ascending=False)
+""",
+        plain="""\
+by_shop = Counter()
+for row in sales:
+    by_shop[row["shop"]] += row["revenue"]
+print("most sold at", by_shop.most_common(1)[0][0])
+{shop: round(revenue) for shop, revenue in by_shop.most_common()}
+""",
+    ),
+    Step(
+        caption="draw revenue by month",
+        source="""\
+import matplotlib.pyplot as plt
+
+monthly = sales.pivot_table(index=sales["date"].dt.month, columns="shop", values="revenue", aggfunc="sum")
+axes = monthly.plot.bar(stacked=True, figsize=(9, 4.5), width=0.8)
+axes.set(title="Revenue by month, 2024", xlabel="month", ylabel="EUR")
+axes.tick_params(axis="x", rotation=0)
+axes.legend(title=None, frameon=False, ncols=4, loc="upper left")
+axes.set_ylim(0, monthly.sum(axis=1).max() * 1.15)
+axes.spines[["top", "right"]].set_visible(False);
+""",
+        plain="""\
+monthly = Counter()
+for row in sales:
+    monthly[row["date"].month] += row["revenue"]
+for month in range(1, 13):
+    print(f"{month:>2} {'#' * round(60 * monthly[month] / max(monthly.values()))} {monthly[month]:,.0f} EUR")
+print("highest in month", max(monthly, key=monthly.get))
+""",
+    ),
+    Step(
+        caption="attack: secrets, network, rm -rf /",
+        attempts=6,
+        source="""\
 import os, signal, socket, subprocess
 
 def attempt(what, act):
@@ -49,22 +156,20 @@ attempt("the network", lambda: socket.create_connection(("1.1.1.1", 443), timeou
 attempt("a name lookup", lambda: socket.getaddrinfo("example.com", 443))
 attempt("deleting everything", remove_everything)
 """,
-)
-
-_RUNAWAY = Step(
-    caption="loop for ever",
-    end="timeout",
-    source="""\
+    ),
+    Step(
+        caption="loop for ever",
+        end="timeout",
+        source="""\
 rounds = 0
 while True:
     rounds += 1
 """,
-)
-
-_BOMB = Step(
-    caption="take all memory",
-    end="memory",
-    source="""\
+    ),
+    Step(
+        caption="take all memory",
+        end="memory",
+        source="""\
 def hoard():
     blocks = []
     while True:
@@ -72,68 +177,7 @@ def hoard():
 
 hoard()
 """,
-)
-
-TABLES = (
-    Step(
-        caption="load the sales",
-        source="""\
-import pandas as pd
-
-raw = pd.read_csv("sales.csv", dtype=str)
-print(f"{len(raw)} rows, {raw.isna().any(axis=1).sum()} incomplete")
-raw.head()
-""",
     ),
-    Step(
-        caption="clean names, dates and amounts",
-        source="""\
-sales = raw.drop_duplicates().copy()
-for column in ("shop", "product"):
-    sales[column] = sales[column].str.strip().str.title()
-written = sales["date"]
-sales["date"] = pd.to_datetime(written, format="%Y-%m-%d", errors="coerce").fillna(
-    pd.to_datetime(written, format="%d.%m.%Y", errors="coerce")
-)
-sales["price"] = pd.to_numeric(
-    sales["price"].str.replace(" EUR", "").str.replace(",", "."), errors="coerce"
-)
-sales["quantity"] = pd.to_numeric(sales["quantity"], errors="coerce")
-sales = sales.dropna().assign(revenue=lambda table: table["price"] * table["quantity"])
-print(f"{len(sales)} clean rows, {len(raw) - len(sales)} left out")
-sales.describe()[["quantity", "price", "revenue"]].round(2)
-""",
-    ),
-    Step(
-        caption="group by a column that is misspelled",
-        end="raised",
-        source='sales.groupby("shopp")["revenue"].sum()\n',
-    ),
-    Step(
-        caption="read the error, group again",
-        source="""\
-by_shop = sales.groupby("shop")["revenue"].agg(["sum", "mean", "count"]).round(2)
-print("most sold at", by_shop["sum"].idxmax())
-by_shop.sort_values("sum", ascending=False)
-""",
-    ),
-    Step(
-        caption="plot revenue by month and shop",
-        source="""\
-import matplotlib.pyplot as plt
-
-monthly = sales.pivot_table(index=sales["date"].dt.month, columns="shop", values="revenue", aggfunc="sum")
-axes = monthly.plot.bar(stacked=True, figsize=(9, 4.5), width=0.8)
-axes.set(title="Revenue by month, 2024", xlabel="month", ylabel="EUR")
-axes.tick_params(axis="x", rotation=0)
-axes.legend(title=None, frameon=False, ncols=4, loc="upper left")
-axes.set_ylim(0, monthly.sum(axis=1).max() * 1.15)
-axes.spines[["top", "right"]].set_visible(False);
-""",
-    ),
-    _ATTACK,
-    _RUNAWAY,
-    _BOMB,
     Step(
         caption="ask for what the first cells left",
         source="""\
@@ -141,78 +185,7 @@ best = monthly.sum(axis=1).idxmax()
 print(f"{len(sales)} clean rows are still here, and so are {rounds:,} rounds of the loop")
 print(f"best month: {pd.Timestamp(2024, best, 1):%B}, {monthly.loc[best].sum():,.0f} EUR")
 """,
-    ),
-)
-
-PLAIN = (
-    Step(
-        caption="load the sales",
-        source="""\
-import csv
-
-with open("sales.csv", newline="") as file:
-    raw = list(csv.DictReader(file))
-print(f"{len(raw)} rows, {sum(not all(row.values()) for row in raw)} incomplete")
-raw[0]
-""",
-    ),
-    Step(
-        caption="clean names, dates and amounts",
-        source="""\
-from datetime import datetime
-
-def cleaned(row):
-    date = datetime.strptime(row["date"], "%Y-%m-%d" if row["date"][4] == "-" else "%d.%m.%Y")
-    price = float(row["price"].replace(" EUR", "").replace(",", "."))
-    return {"date": date, "shop": row["shop"].strip().title(), "revenue": price * int(row["quantity"])}
-
-sales = []
-for row in {tuple(row.values()): row for row in raw}.values():
-    try:
-        sales.append(cleaned(row))
-    except ValueError:
-        continue
-print(f"{len(sales)} clean rows, {len(raw) - len(sales)} left out")
-""",
-    ),
-    Step(
-        caption="group by a column that is misspelled",
-        end="raised",
-        source="""\
-from collections import Counter
-
-by_shop = Counter()
-for row in sales:
-    by_shop[row["shopp"]] += row["revenue"]
-""",
-    ),
-    Step(
-        caption="read the error, group again",
-        source="""\
-by_shop = Counter()
-for row in sales:
-    by_shop[row["shop"]] += row["revenue"]
-print("most sold at", by_shop.most_common(1)[0][0])
-{shop: round(revenue) for shop, revenue in by_shop.most_common()}
-""",
-    ),
-    Step(
-        caption="draw revenue by month",
-        source="""\
-monthly = Counter()
-for row in sales:
-    monthly[row["date"].month] += row["revenue"]
-for month in range(1, 13):
-    print(f"{month:>2} {'#' * round(60 * monthly[month] / max(monthly.values()))} {monthly[month]:,.0f} EUR")
-print("highest in month", max(monthly, key=monthly.get))
-""",
-    ),
-    _ATTACK,
-    _RUNAWAY,
-    _BOMB,
-    Step(
-        caption="ask for what the first cells left",
-        source="""\
+        plain="""\
 best = max(monthly, key=monthly.get)
 print(f"{len(sales)} clean rows are still here, and so are {rounds:,} rounds of the loop")
 print(f"best month: {datetime(2024, best, 1):%B}, {monthly[best]:,.0f} EUR")

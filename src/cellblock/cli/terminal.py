@@ -147,6 +147,8 @@ class Paint:
 
     def __init__(self, stream: TextIO) -> None:
         self._on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.yes = self.good(_encodable("\N{CHECK MARK}", "ok", stream))
+        self.no = self.bad(_encodable("\N{BALLOT X}", "NO", stream))
 
     def good(self, text: str) -> str:
         return self._with("32", text)
@@ -165,7 +167,7 @@ class Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self._on else text
 
 
-def encodable(sign: str, words: str, stream: TextIO) -> str:
+def _encodable(sign: str, words: str, stream: TextIO) -> str:
     """A sign where the stream's encoding has it, else words for it."""
     try:
         sign.encode(stream.encoding or "ascii")

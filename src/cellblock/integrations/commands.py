@@ -36,12 +36,7 @@ def ended(error: CellError | None, outputs: Sequence[Output]) -> Ended:
     """How the command of a cell ended. Where a limit or a wall ended it, the status is 1 and stderr says which."""
     stdout = "".join(one.text for one in outputs if one.stream == "stdout")
     stderr = "".join(one.text for one in outputs if one.stream == "stderr")
-    status = status_of(error)
+    status = 0 if error is None else error.status
     if error is not None and status is None:
         stderr += f"\n{error.type}: {error.message} ({error.hint})"
     return Ended(status=1 if status is None else status, stdout=stdout, stderr=stderr)
-
-
-def status_of(error: CellError | None) -> int | None:
-    """A command's exit status, 128 and more for a signal; None where a limit or a wall ended the cell instead."""
-    return 0 if error is None else error.status

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, Self
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError, FileRefused
-from cellblock.integrations.commands import status_of
+from cellblock.errors import FileRefused, needing
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -19,13 +18,9 @@ from cellblock.session.arguments import require_kind
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import our_loop
 
-try:
+with needing("deepagents", "the backend for deepagents needs that package"):
     from deepagents.backends.protocol import ExecuteResponse, FileDownloadResponse, FileUploadResponse
     from deepagents.backends.sandbox import BaseSandbox
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"the backend for deepagents needs that package: {error}", hint='pip install "cellblock[deepagents]"'
-    ) from None
 
 __all__ = ["CellblockSandbox"]
 
@@ -112,11 +107,11 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
 
 def _ended(cell: Cell) -> tuple[int, str]:
     """A command's exit status as a shell numbers it, and what there is to say where it did not end by itself."""
-    error, status = cell.error, status_of(cell.error)
+    error = cell.error
     if error is None:
         return 0, ""
-    if status is not None:
-        return status, f"\n[{error.message}]" if status > _BY_SIGNAL else ""
+    if error.status is not None:
+        return error.status, f"\n[{error.message}]" if error.status > _BY_SIGNAL else ""
     said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
 

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import anyio
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError, FileRefused, LeaseLost, SessionClosed
+from cellblock.errors import FileRefused, LeaseLost, SessionClosed, needing
 from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
-try:
+with needing("inspect", "the sandbox for Inspect needs inspect_ai, 0.3.285 or newer"):
     from inspect_ai.util import (
         ExecResult,
         OutputLimitExceededError,
@@ -30,11 +30,6 @@ try:
         sandboxenv,
     )
     from pydantic import BaseModel, ConfigDict
-except ImportError as error:
-    raise CellblockError(
-        f"the sandbox for Inspect needs inspect_ai, 0.3.285 or newer: {error}",
-        hint='pip install "cellblock[inspect]"',
-    ) from None
 
 __all__ = ["CellblockConfig", "CellblockSandboxEnvironment"]
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self, TypeVar
 
 import anyio
@@ -81,9 +80,7 @@ class OpenSessions:
         self._tasks.start_soon(self._doze)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._tasks.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             for entry in list(self._entries.values()):

@@ -11,14 +11,14 @@ from typing import Any, Self
 import anyio
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError, LeaseLost, SessionClosed
+from cellblock.errors import LeaseLost, SessionClosed, needing
 from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.timed import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
-try:
+with needing("pydantic-ai", "the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer"):
     from pydantic_ai.workspaces import (
         CommandResult,
         WorkspaceOutputLimitError,
@@ -26,11 +26,6 @@ try:
         WorkspaceTimeoutError,
         WorkspaceUnavailableError,
     )
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer: {error}",
-        hint='pip install "cellblock[pydantic-ai]"',
-    ) from None
 
 __all__ = ["CellblockWorkspace"]
 
@@ -48,7 +43,8 @@ class CellblockWorkspace:
         self._options = {"limits": LIMITS, **options}
         self._opening = anyio.Lock()
         self._session: AsyncSession | None = None
-        self._ref: WorkspaceRef | None = None
+        self.ref: WorkspaceRef | None = None
+        """What names the session, once there is one."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -61,11 +57,6 @@ class CellblockWorkspace:
         if self._session is not None:
             await self._session.close()
 
-    @property
-    def ref(self) -> WorkspaceRef | None:
-        """What names the session, once there is one."""
-        return self._ref
-
     async def session(self) -> AsyncSession:
         """The session beneath, opened if it is not."""
         async with self._opening:
@@ -73,7 +64,7 @@ class CellblockWorkspace:
                 session = AsyncSession(**self._options)
                 await session.open()
                 self._session = session
-                self._ref = WorkspaceRef(provider="cellblock", id=session.name or secrets.token_hex(10))
+                self.ref = WorkspaceRef(provider="cellblock", id=session.name or secrets.token_hex(10))
             return self._session
 
     async def working_dir(self) -> str:

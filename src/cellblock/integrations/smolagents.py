@@ -7,19 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cellblock.cell import Cell
-from cellblock.errors import CellblockError
-from cellblock.session.account import Account
+from cellblock.errors import needing
 from cellblock.session.blocking import Session
 from cellblock.text import exact, sayable, valid
 from cellblock.values.portable import Opaque
 from cellblock.values.room import held
 
-try:
+with needing("smolagents", "the executor for smolagents needs that package"):
     from smolagents.local_python_executor import CodeOutput, InterpreterError, PythonExecutor
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"the executor for smolagents needs that package: {error}", hint='pip install "cellblock[smolagents]"'
-    ) from None
 
 __all__ = ["CellblockExecutor"]
 
@@ -58,6 +53,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         self.session = Session(**options, tools=[self._function()])
         self._answers: list[object] = []
         """The newest of the step that runs, if there is one."""
+        self._account = self.session._session._account
         self._held = self._account.share()
         self.state: dict[str, object] = {"_print_outputs": ""}
         """What a failed step had printed, for the agent, which reads it here."""
@@ -87,7 +83,8 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         """Run one step. InterpreterError where it failed, with a traceback and what to do."""
         self._answers.clear()
         cell = self.session.run(code_action)
-        logs = self.state["_print_outputs"] = _printed(cell)
+        printed = "".join(output.text for output in cell.outputs if output.stream is not None)
+        logs = self.state["_print_outputs"] = valid(printed)
         answer = self._answers.copy()
         self._answers.clear()
         self._held.close()  # from here on the caller holds it
@@ -116,10 +113,6 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         call.__name__ = _CALL
         return call
 
-    @property
-    def _account(self) -> Account:
-        return self.session._session._account
-
     def _keep(self, answer: object) -> None:
         """Keep the newest answer of a step, which counts to what the session has its host hold."""
         self._held.close()
@@ -131,10 +124,6 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
             return self._tools[_FINAL](*args, **kwargs)
         values = [*args, *kwargs.values()]
         return values[0] if values else None
-
-
-def _printed(cell: Cell) -> str:
-    return valid("".join(output.text for output in cell.outputs if output.stream is not None))
 
 
 def _require(cell: Cell) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 
-from anyio import fail_after
+from anyio import Event, fail_after
 
 from cellblock.errors import ModelError
-from cellblock.models.apart import apart
+from cellblock.hosting.threads import in_thread
 from cellblock.models.protocol import Message, Model, OnText, Reply, ToolSchema, Unopened, give
 from cellblock.text import line, message_of, type_name
+from cellblock.waking import waker
 
 
 class CalledModel(Unopened):
@@ -58,7 +60,12 @@ class CalledModel(Unopened):
         if iscoroutinefunction(complete):
             answer = complete(messages, tools)
         else:
-            answer = await apart(partial(complete, messages, tools))
+            done = Event()
+            wake, context = waker(done.set), copy_context()
+            called = in_thread(partial(context.run, complete, messages, tools), "cellblock model")
+            called.add_done_callback(lambda _: wake())
+            await done.wait()
+            answer = called.result()
         return await answer if isawaitable(answer) else answer
 
     def __repr__(self) -> str:

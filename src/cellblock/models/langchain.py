@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from anyio import fail_after
 
-from cellblock.errors import ModelError
+from cellblock.errors import ModelError, needing
 from cellblock.masking import masked
 from cellblock.models.assembling import Room, TooLong, arguments_of, parts_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
 from cellblock.text import bounded, line, message_of, text_of, valid, write_json
 
-try:
+with needing("langchain", "LangChain's models cannot be used", partial(ModelError, kind="setup")):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
     from langchain_core.runnables import Runnable
-except ImportError as error:
-    raise ModelError(
-        f"LangChain's models cannot be used: {error}", kind="setup", hint='pip install "cellblock[langchain]"'
-    ) from None
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from types import TracebackType
 from typing import Any, Self
 
 from anyio import fail_after, move_on_after
@@ -101,9 +100,7 @@ class EndpointModel:
         kept.users += 1
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         kept = self._kept.get()
         assert kept is not None, "left more often than entered"
         kept.users -= 1
@@ -125,7 +122,11 @@ class EndpointModel:
             return
         try:
             if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
-                self._whole(await self._read(answer), assembly, on_text)
+                try:
+                    told = read_json(await answer.response.aread())
+                except Exception as error:
+                    raise self._errors.translated(error, answered=True) from None
+                self._whole(told, assembly, on_text)
                 return
             await self._stream(answer, assembly, on_text)
         finally:
@@ -146,8 +147,7 @@ class EndpointModel:
                 raise
             if piece is None:
                 return
-            if (text := self._assembled(assembly.add, piece)) and on_text is not None:
-                on_text(valid(text))
+            self._assemble(assembly.add, piece, on_text)
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
@@ -197,24 +197,19 @@ class EndpointModel:
         except Exception as error:
             raise self._errors.translated(error, answered=True) from None
 
-    async def _read(self, answer: Any) -> object:
-        try:
-            return read_json(await answer.response.aread())
-        except Exception as error:
-            raise self._errors.translated(error, answered=True) from None
-
     def _whole(self, told: object, assembly: Assembly, on_text: OnText | None) -> None:
         """Take an answer that came at once."""
         if isinstance(told, Mapping) and (refused := told.get("error")):
             raise self._errors.refused(0, refused)
-        if (text := self._assembled(assembly.add_whole, told)) and on_text is not None:
-            on_text(valid(text))
+        self._assemble(assembly.add_whole, told, on_text)
 
-    def _assembled(self, add: Callable[[object], str], told: object) -> str:
+    def _assemble(self, add: Callable[[object], str], told: object, on_text: OnText | None) -> None:
         try:
-            return add(told)
+            text = add(told)
         except (ValueError, RecursionError) as error:
             raise self._errors.malformed(error) from None
+        if text and on_text is not None:
+            on_text(valid(text))
 
     # --- connections -----------------------------------------------------------------------------------------
 

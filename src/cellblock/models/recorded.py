@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from cellblock.documents import fits, reading
@@ -65,29 +64,18 @@ class RecordedModel:
         try:
             reply = await self._model.reply(messages, tools, on_text)
         except ModelError as error:
-            failed = {
-                "message": error.args[0],
-                "hint": error.hint,
-                "kind": error.kind,
-                "status": error.status,
-                "attempts": error.attempts,
-            }
-            self._add(asked | {"error": failed})
+            failed = {name: getattr(error, name) for name in _ERROR if name != "message"}
+            _write(open_private(self._path, "a"), asked | {"error": {"message": error.args[0], **failed}})
             raise
-        self._add(asked | {"reply": asdict(reply)})
+        _write(open_private(self._path, "a"), asked | {"reply": asdict(reply)})
         return reply
-
-    def _add(self, entry: Mapping[str, object]) -> None:
-        _write(open_private(self._path, "a"), entry)
 
     async def __aenter__(self) -> Self:
         await self._model.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._model.__aexit__(kind, error, trace)
+    async def __aexit__(self, *raised: Any) -> None:
+        await self._model.__aexit__(*raised)
 
 
 class ReplayedModel(Unopened):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from functools import partial
 
-from cellblock.errors import ModelError
+from cellblock.errors import ModelError, needing
 from cellblock.masking import masked
 from cellblock.models.assembling import TooLong
 from cellblock.models.failures import LONGEST, MOST_READ, Failure, Refusal, asked_wait
@@ -16,12 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.errors import ModelFailure
 
-try:
+with needing("openai", "an endpoint's models need the package openai", partial(ModelError, kind="setup")):
     import openai as openai  # from here, so that its absence is told in one place
-except ImportError as error:
-    raise ModelError(
-        f"an endpoint's models need the package openai: {error}", kind="setup", hint='pip install "cellblock[openai]"'
-    ) from None
 
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from cellblock.errors import CellblockError
+from cellblock.errors import needing
 from cellblock.observe.redaction import Redactor
 
 Operation = Literal["invoke_agent", "chat", "execute_tool"]
@@ -119,7 +119,8 @@ def spans_for(provider: Any, redactor: Redactor, *, content: bool = False, versi
     elif not callable(getattr(provider, "get_tracer", None)):
         raise TypeError(f"telemetry must be a tracer provider, False or None, not {type(provider).__name__}")
     else:
-        _require()
+        with needing("otel", "spans need opentelemetry-api"):
+            import opentelemetry.trace  # noqa: F401
     return Spans(provider and provider.get_tracer("cellblock", version), redactor, content=content)
 
 
@@ -130,12 +131,3 @@ def _configured() -> Any:
         return None
     found = trace.get_tracer_provider()
     return None if isinstance(found, trace.ProxyTracerProvider | trace.NoOpTracerProvider) else found
-
-
-def _require() -> None:
-    try:
-        import opentelemetry.trace  # noqa: F401
-    except ModuleNotFoundError:
-        raise CellblockError(
-            "spans need opentelemetry-api, which is not installed", hint='pip install "cellblock[otel]"'
-        ) from None

@@ -12,10 +12,12 @@ Each opens a kernel of its own. No test waits for a time to pass; a kernel that 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -111,6 +113,7 @@ async def running(kernel: Kernel, source: str) -> Turn:
     return turn
 
 
+Open = Callable[..., Awaitable[Kernel]]
 Chunks = dict[str, bytes]
 """Bytes by their addresses."""
 
@@ -188,11 +191,39 @@ class ExecutorConformance:
         raise NotImplementedError("give a fixture `launcher`")
 
     @pytest.fixture
-    async def kernel(self, launcher: Launcher, anyio_backend: object) -> AsyncIterator[Kernel]:
+    async def opened(self, launcher: Launcher, anyio_backend: object) -> AsyncIterator[Open]:
+        """Opens a kernel by the fields of its `KernelSpec`, and closes it when the test has ended."""
+        async with AsyncExitStack() as kernels:
+
+            async def opened(**spec: Any) -> Kernel:
+                kernel = await launcher.open(KernelSpec(**spec))
+                kernels.push_async_callback(kernel.close)
+                return kernel
+
+            yield opened
+
+    @pytest.fixture
+    async def kernel(self, opened: Open) -> Kernel:
         """A kernel of default limits."""
-        kernel = await launcher.open(KernelSpec(seed=1))
-        yield kernel
-        await kernel.close()
+        return await opened(seed=1)
+
+    @pytest.fixture
+    def system(self) -> None:
+        """For tests whose cells reach the system."""
+        if not self.reaches_system:
+            pytest.skip("cells of this executor reach nothing of the system")
+
+    @pytest.fixture
+    def checkpoints(self) -> None:
+        """For tests that go back."""
+        if not self.goes_back:
+            pytest.skip("kernels of this executor cannot go back")
+
+    @pytest.fixture
+    def saving(self) -> None:
+        """For tests that save."""
+        if not self.saves:
+            pytest.skip("kernels of this executor cannot be saved")
 
     @pytest.fixture
     def mountable(self, tmp_path: Path) -> Path:
@@ -270,14 +301,14 @@ class ExecutorConformance:
             ("display", "'h'"),
         ]
 
+    @pytest.mark.usefixtures("system")
     async def test_text_arrives_while_the_cell_runs(self, kernel: Kernel) -> None:
-        self._require_system()
         turn = await running(kernel, _UNTIL_TOLD)
         kernel.files.write("go", b"")
         assert isinstance((await rest(turn))[-1], Finished)
 
+    @pytest.mark.usefixtures("system")
     async def test_waiting_for_an_event_may_be_cancelled_and_taken_up_again(self, kernel: Kernel) -> None:
-        self._require_system()
         turn = await running(kernel, _UNTIL_TOLD + "print('gone on')\n42")
         for _ in range(3):
             with anyio.move_on_after(0.01) as scope:
@@ -300,8 +331,8 @@ class ExecutorConformance:
         assert merged(events) == [("stdout", "a" * 999 + "\n")]
         assert all(event.cut == 0 for event in events if isinstance(event, Written))
 
+    @pytest.mark.usefixtures("system")
     async def test_character_is_whole_however_it_was_written(self, kernel: Kernel) -> None:
-        self._require_system()
         source = "import sys\nraw = sys.stdout.buffer\nfor n in 'é€😀'.encode(): raw.write(bytes([n])), raw.flush()"
         assert merged(await told(kernel, source)) == [("stdout", "é€😀")]
 
@@ -321,8 +352,8 @@ class ExecutorConformance:
             kernel.interrupt()
             assert await value(kernel, f"{number}") == number
 
+    @pytest.mark.usefixtures("system")
     async def test_what_a_cell_past_its_time_started_ends_and_the_worker_lives(self, kernel: Kernel) -> None:
-        self._require_system()
         source = "import subprocess\none = subprocess.Popen(['sleep', '1000'])\nprint('begun')\nwhile True: pass"
         turn = await running(kernel, source)
         kernel.time_out(PATIENCE)
@@ -337,8 +368,8 @@ class ExecutorConformance:
         kernel.kill()
         assert isinstance((await rest(turn))[-1], Died)
 
+    @pytest.mark.usefixtures("system")
     async def test_kill_ends_a_cell_that_refuses_interrupts(self, kernel: Kernel) -> None:
-        self._require_system()
         source = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('begun')\nwhile True: pass"
         turn = await running(kernel, source)
         kernel.interrupt()
@@ -350,8 +381,8 @@ class ExecutorConformance:
         kernel.kill()
         await dies(kernel, "x")
 
+    @pytest.mark.usefixtures("system")
     async def test_text_written_before_a_death_is_told(self, kernel: Kernel) -> None:
-        self._require_system()
         events = await told(kernel, "import os\nprint('last words')\nos._exit(3)")
         assert merged(events) == [("stdout", "last words\n")]
         assert events[-1] in (Died(status=3), Died())
@@ -370,8 +401,8 @@ class ExecutorConformance:
             await kernel.recover()
             assert await value(kernel, f"{number}") == number
 
-    async def test_memory_limit_ends_the_cell_and_not_the_host(self, launcher: Launcher) -> None:
-        kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_memory_mb=64)))
+    async def test_memory_limit_ends_the_cell_and_not_the_host(self, opened: Open) -> None:
+        kernel = await opened(limits=ExecutionLimits(max_memory_mb=64))
         last = (await told(kernel, "b = b'x' * 500_000_000"))[-1]
         if isinstance(last, Died):
             await kernel.recover()
@@ -380,13 +411,12 @@ class ExecutorConformance:
             assert last.failure is not None
             assert last.failure.kind == "memory"
         assert await value(kernel, "1") == 1
-        await kernel.close()
 
     # --- going back ---
 
-    async def test_recovery_without_checkpoints_empties_names_and_keeps_files(self, launcher: Launcher) -> None:
-        self._require_system()
-        kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_checkpoints=0)))
+    @pytest.mark.usefixtures("system")
+    async def test_recovery_without_checkpoints_empties_names_and_keeps_files(self, opened: Open) -> None:
+        kernel = await opened(limits=ExecutionLimits(max_checkpoints=0))
         await finished(kernel, "x = 1\nopen('kept', 'w').write('1')")
         assert (kernel.steps, len(kernel.states)) == (0, 1)
         assert isinstance((await told(kernel, "open('kept', 'a').write('2')\nimport os\nos._exit(3)"))[-1], Died)
@@ -394,11 +424,9 @@ class ExecutorConformance:
         assert (recovery.exact, recovery.fresh, [row[:2] for row in recovery.lost]) == (False, True, [("x", "int")])
         assert kernel.names == {}
         assert await value(kernel, "open('kept').read(), 'x' in globals()") == ("12", False)
-        await kernel.close()
 
+    @pytest.mark.usefixtures("system", "checkpoints")
     async def test_recovery_is_to_before_the_request_that_died(self, kernel: Kernel) -> None:
-        self._require_system()
-        self._require_checkpoints()
         for step in range(3):
             recovery = await self._die(kernel, "x = -1\nopen('kept', 'w').write('no')\nopen('new', 'w').close()")
             assert (recovery.exact, recovery.lost) == (True, ())
@@ -408,14 +436,14 @@ class ExecutorConformance:
                 assert await value(kernel, "x, open('kept').read()") == (step, str(step))
             await finished(kernel, f"x = {step + 1}\nopen('kept', 'w').write(str(x))")
 
+    @pytest.mark.usefixtures("checkpoints")
     async def test_recovery_brings_back_what_cannot_be_pickled(self, kernel: Kernel) -> None:
-        self._require_checkpoints()
         await finished(kernel, "numbers = (n for n in range(9)); next(numbers)\ndouble = lambda n: 2 * n")
         await self._die(kernel, "next(numbers); double = None")
         assert await value(kernel, "next(numbers), double(2)") == (1, 4)
 
+    @pytest.mark.usefixtures("checkpoints")
     async def test_recovery_after_a_kill_between_turns_loses_nothing(self, kernel: Kernel) -> None:
-        self._require_checkpoints()
         for number in range(3):
             await finished(kernel, f"x = {number}")
             kernel.kill()
@@ -423,9 +451,8 @@ class ExecutorConformance:
             assert (recovery.exact, recovery.lost) == (True, ())
             assert await value(kernel, "x") == number
 
+    @pytest.mark.usefixtures("system", "checkpoints")
     async def test_steps_are_requests_that_change_the_session_whether_they_fail_or_not(self, kernel: Kernel) -> None:
-        self._require_system()
-        self._require_checkpoints()
         steps: list[tuple[Request | str, dict[str, str]]] = [
             ("x = 1", {"x": "1"}),
             ("x = 2\n1/0", {"x": "2"}),
@@ -451,8 +478,8 @@ class ExecutorConformance:
             assert isinstance(rows, list)
             assert {row[0]: row[3] for row in rows} | dict.fromkeys(kernel.files.list(), "a file") == seen
 
+    @pytest.mark.usefixtures("checkpoints")
     async def test_state_has_a_number_that_no_later_one_has(self, kernel: Kernel) -> None:
-        self._require_checkpoints()
         seen = set(kernel.states)
         for _ in range(3):
             for number in range(3):
@@ -462,21 +489,18 @@ class ExecutorConformance:
             await kernel.recover(2)
             assert await value(kernel, Fetch(name="x")) == 0
 
-    async def test_as_many_steps_are_kept_as_the_limit_says(self, launcher: Launcher) -> None:
-        self._require_system()
-        self._require_checkpoints()
-        kernel = await launcher.open(KernelSpec(limits=ExecutionLimits(max_checkpoints=3)))
+    @pytest.mark.usefixtures("system", "checkpoints")
+    async def test_as_many_steps_are_kept_as_the_limit_says(self, opened: Open) -> None:
+        kernel = await opened(limits=ExecutionLimits(max_checkpoints=3))
         for number in range(6):
             await finished(kernel, f"x = {number}\nopen('x', 'w').write(str(x))")
         assert kernel.steps == 3
         recovery = await kernel.recover(3)
         assert (recovery.exact, recovery.fresh, kernel.steps) == (True, False, 0)
         assert await value(kernel, "x, open('x').read()") == (2, "2")
-        await kernel.close()
 
+    @pytest.mark.usefixtures("system", "checkpoints")
     async def test_changes_of_files_by_the_host_are_a_step_once_they_are_noted(self, kernel: Kernel) -> None:
-        self._require_system()
-        self._require_checkpoints()
         await finished(kernel, "x = 1")
         kernel.note_files()
         assert kernel.steps == 1
@@ -495,14 +519,6 @@ class ExecutorConformance:
         assert kernel.files.list() == []
         assert await value(kernel, "x") == 1
 
-    def _require_system(self) -> None:
-        if not self.reaches_system:
-            pytest.skip("cells of this executor reach nothing of the system")
-
-    def _require_checkpoints(self) -> None:
-        if not self.goes_back:
-            pytest.skip("kernels of this executor cannot go back")
-
     async def _die(self, kernel: Kernel, source: str) -> Recovery:
         if self.reaches_system:
             events = await told(kernel, f"{source}\nimport os\nos._exit(3)")
@@ -515,9 +531,8 @@ class ExecutorConformance:
 
     # --- saving and restoring ---
 
-    async def test_saved_state_is_restored_names_and_files(self, launcher: Launcher, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
+    @pytest.mark.usefixtures("saving", "system")
+    async def test_saved_state_is_restored_names_and_files(self, opened: Open, kernel: Kernel) -> None:
         made = (
             "import os\nx = [1]\ny = x\nclass C: pass\nc = C()\nc.x = x\ndef f(): return k\nk = 7\n"
             "big = b'z' * 3_000_000\n"
@@ -534,7 +549,7 @@ class ExecutorConformance:
         assert all(address_of(data) == address and 0 < len(data) <= CHUNK_BYTES for address, data in chunks.items())
         assert snapshot.addresses() <= chunks.keys()
         assert snapshot.lost == ()
-        other = await launcher.open(KernelSpec(seed=2))
+        other = await opened(seed=2)
         assert await restored(other, snapshot, chunks) == ()
         assert (other.steps, set(other.names) - {"os"}) == (0, {"x", "y", "C", "c", "f", "k", "big"})
         held = "y is x and c.x is x and type(c) is C, f(), (k := 8), f(), big == b'z' * 3_000_000"
@@ -545,35 +560,29 @@ class ExecutorConformance:
             " os.stat('d').st_mode & 0o777, os.readlink('l'), open('/tmp/t').read(), os.stat('p').st_mode >> 12,"
             " os.path.getsize('s'), os.stat('s').st_blocks < 100, open('s', 'rb').read()[2_499_999:2_500_011])",
         ) == ("a", 2, 0o640, 5_000_000_007, 0o711, "d/a", "t", 1, 5_000_000, True, b"\0qqqqqqqqqq\0")
-        await other.close()
 
+    @pytest.mark.usefixtures("saving")
     async def test_names_are_restored_with_what_they_share_and_what_they_call(
-        self, launcher: Launcher, kernel: Kernel
+        self, opened: Open, kernel: Kernel
     ) -> None:
-        self._require_saving()
         await finished(kernel, "x = [1]\ny = {'x': x}\nk = 7\ndef f(n): return n + k")
         chunks, snapshot = await saved(kernel)
-        other = await launcher.open(KernelSpec(seed=2))
+        other = await opened(seed=2)
         assert await restored(other, snapshot, chunks) == ()
         await finished(other, "x.append(2)\nk = 8")
         assert await value(other, "x, y, f(1)") == ([1, 2], {"x": [1, 2]}, 9)
-        await other.close()
 
-    async def test_restored_state_is_one_to_come_back_to(self, launcher: Launcher, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
-        self._require_checkpoints()
+    @pytest.mark.usefixtures("saving", "system", "checkpoints")
+    async def test_restored_state_is_one_to_come_back_to(self, opened: Open, kernel: Kernel) -> None:
         await finished(kernel, "x = [1]\nopen('kept', 'w').write('1')")
         chunks, snapshot = await saved(kernel)
-        other = await launcher.open(KernelSpec())
+        other = await opened()
         await restored(other, snapshot, chunks)
         assert (await self._die(other, "x.append(2)\nopen('kept', 'w').write('2')")).exact
         assert await value(other, "x, open('kept').read()") == ([1], "1")
-        await other.close()
 
+    @pytest.mark.usefixtures("saving", "system")
     async def test_what_a_snapshot_before_holds_is_not_sent_again(self, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
         await finished(kernel, "a, b = b'a' * 2_000_000, [1]\nopen('f', 'wb').write(b'f' * 2_000_000)")
         _, first = await saved(kernel)
         assert (await saved(kernel, first))[0] == {}
@@ -583,24 +592,20 @@ class ExecutorConformance:
         assert first.addresses() < second.addresses() | first.addresses()
         assert second.addresses() - first.addresses() == sent.keys()
 
-    async def test_state_is_saved_as_it_was_when_it_was_captured(self, launcher: Launcher, kernel: Kernel) -> None:
+    @pytest.mark.usefixtures("saving", "system")
+    async def test_state_is_saved_as_it_was_when_it_was_captured(self, opened: Open, kernel: Kernel) -> None:
         """Also when it was changed, and let go of, before it was read."""
-        self._require_saving()
-        self._require_system()
         await finished(kernel, "x = [1]\nopen('f', 'w').write('1')")
         capture = await kernel.capture()
         for number in range(8):
             await finished(kernel, f"x[0] = -{number}\nopen('f', 'w').write('-')")
         chunks, snapshot = await read(capture)
-        other = await launcher.open(KernelSpec())
+        other = await opened()
         await restored(other, snapshot, chunks)
         assert await value(other, "x, open('f').read()") == ([1], "1")
-        await other.close()
 
+    @pytest.mark.usefixtures("saving", "system", "checkpoints")
     async def test_state_before_the_request_under_way_is_captured(self, launcher: Launcher, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
-        self._require_checkpoints()
         await finished(kernel, "x = [1]")
         turn = await running(kernel, "x.append(2)\nopen('f', 'w').close()\n" + _UNTIL_TOLD)
         _, snapshot = await saved(kernel)
@@ -608,22 +613,19 @@ class ExecutorConformance:
         kernel.files.write("go", b"")
         assert isinstance((await rest(turn))[-1], Finished)
 
-    async def test_saving_goes_on_while_the_session_dies_and_recovers(self, launcher: Launcher, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
-        self._require_checkpoints()
+    @pytest.mark.usefixtures("saving", "system", "checkpoints")
+    async def test_saving_goes_on_while_the_session_dies_and_recovers(self, opened: Open, kernel: Kernel) -> None:
         await finished(kernel, "x = [1]")
         capture = await kernel.capture()
         await capture.begin(None)
         await self._die(kernel, "x.append(2)")
         chunks, snapshot = await read(capture, begun=True)
-        other = await launcher.open(KernelSpec())
+        other = await opened()
         await restored(other, snapshot, chunks)
         assert await value(other, "x") == await value(kernel, "x") == [1]
-        await other.close()
 
+    @pytest.mark.usefixtures("saving")
     async def test_so_many_states_are_saved_at_once_and_no_more(self, kernel: Kernel) -> None:
-        self._require_saving()
         captures = []
         for number in range(3):
             await finished(kernel, f"x = {number}")
@@ -639,8 +641,8 @@ class ExecutorConformance:
             seen.append([one.preview for one in previous.names if one.name == "x"])
         assert seen == [["0"], ["2"], ["2"]]
 
+    @pytest.mark.usefixtures("saving")
     async def test_closed_capture_is_read_no_more_and_gives_everything_back(self, kernel: Kernel) -> None:
-        self._require_saving()
         await finished(kernel, "x = b'x' * 5_000_000")
         await saved(kernel)
         before = _descriptors()
@@ -656,9 +658,8 @@ class ExecutorConformance:
             assert _descriptors() == before
         assert await value(kernel, "len(x)") == 5_000_000
 
+    @pytest.mark.usefixtures("saving", "system")
     async def test_close_wakes_who_reads_a_capture(self, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
         await finished(kernel, "class Slow:\n    def __reduce__(self):\n        while True: pass\nslow = Slow()")
         capture = await kernel.capture()
         await capture.begin(None)
@@ -674,61 +675,53 @@ class ExecutorConformance:
                     await read(capture, begun=True)
         assert await value(kernel, "1") == 1
 
-    async def test_what_cannot_be_saved_is_told_and_the_rest_is_saved(self, launcher: Launcher, kernel: Kernel) -> None:
-        self._require_saving()
+    @pytest.mark.usefixtures("saving")
+    async def test_what_cannot_be_saved_is_told_and_the_rest_is_saved(self, opened: Open, kernel: Kernel) -> None:
         await finished(kernel, "x = 1\nheld = [(n for n in ())]")
         chunks, snapshot = await saved(kernel)
         assert [(one.name, bool(one.reason), bool(one.remedy)) for one in snapshot.lost] == [("held", True, True)]
-        other = await launcher.open(KernelSpec())
+        other = await opened()
         await restored(other, snapshot, chunks)
         assert await value(other, "x, 'held' in globals()") == (1, False)
-        await other.close()
 
+    @pytest.mark.usefixtures("saving")
     async def test_only_a_kernel_that_has_run_nothing_is_restored_into(self, kernel: Kernel) -> None:
-        self._require_saving()
         await finished(kernel, "x = 1")
         chunks, snapshot = await saved(kernel)
         with pytest.raises(RestoreFailed):
             await restored(kernel, snapshot, chunks)
         assert await value(kernel, "x") == 1
 
+    @pytest.mark.usefixtures("saving")
     async def test_bytes_that_cannot_be_had_end_the_restore_and_are_told_as_they_are(
-        self, launcher: Launcher, kernel: Kernel
+        self, opened: Open, kernel: Kernel
     ) -> None:
-        self._require_saving()
         await finished(kernel, "x = [1]")
         _, snapshot = await saved(kernel)
-        other = await launcher.open(KernelSpec())
+        other = await opened()
         with pytest.raises(KeyError):
             await restored(other, snapshot, {})
-        await other.close()
 
-    async def test_paths_that_no_session_has_are_not_restored(self, launcher: Launcher) -> None:
-        self._require_saving()
+    @pytest.mark.usefixtures("saving")
+    async def test_paths_that_no_session_has_are_not_restored(self, opened: Open) -> None:
         link = File(path="workspace/l", kind="link", mode=0o777, modified_ns=0, target="/")
         for path in ("/etc/x", "workspace/../x", "workspace//x", "other/x", "workspace/l/x", "workspace/x\0", ".", ""):
             file = File(path=path, kind="file", mode=0o644, modified_ns=0)
-            kernel = await launcher.open(KernelSpec())
+            kernel = await opened()
             with pytest.raises(RestoreFailed):
                 await restored(kernel, Snapshot(files=(link, file), environment={"format": "1", "magic": ""}), {})
             await kernel.close()
 
-    async def test_code_of_a_snapshot_that_does_not_end_is_ended(self, launcher: Launcher, kernel: Kernel) -> None:
-        self._require_saving()
-        self._require_system()
+    @pytest.mark.usefixtures("saving", "system")
+    async def test_code_of_a_snapshot_that_does_not_end_is_ended(self, opened: Open, kernel: Kernel) -> None:
         await finished(
             kernel,
             "class Slow:\n    def __setstate__(self, state):\n        while True: pass\nslow = Slow()\nslow.x = 1",
         )
         chunks, snapshot = await saved(kernel)
-        other = await launcher.open(KernelSpec())
+        other = await opened()
         with pytest.raises(RestoreFailed, match="longer than"):
             await restored(other, snapshot, chunks, seconds=1.0)
-        await other.close()
-
-    def _require_saving(self) -> None:
-        if not self.saves:
-            pytest.skip("kernels of this executor cannot be saved")
 
     # --- requests that are no cells ---
 
@@ -753,14 +746,14 @@ class ExecutorConformance:
         assert {row[0]: row[1] for row in rows} == {"Sly": "type", "s": "Sly", "x": "list"}
         assert [row[3] for row in rows if row[0] == "x"] == ["[1, 2]"]
 
+    @pytest.mark.usefixtures("system")
     async def test_clear_empties_names_and_keeps_files(self, kernel: Kernel) -> None:
-        self._require_system()
         await finished(kernel, "x = 1\nopen('kept', 'w').close()")
         await finished(kernel, Clear())
         assert await value(kernel, "'x' in globals(), __import__('os').path.exists('kept')") == (False, True)
 
+    @pytest.mark.usefixtures("system")
     async def test_shell_runs_in_the_workspace_and_tells_a_status_that_is_not_0(self, kernel: Kernel) -> None:
-        self._require_system()
         kernel.files.write("in.txt", b"a\nb\n")
         events = await told(kernel, Shell(command="wc -l < in.txt; echo no >&2"))
         assert sorted(merged(events)) == [("stderr", "no\n"), ("stdout", "2\n")]
@@ -777,8 +770,8 @@ class ExecutorConformance:
             seen.append(dict(kernel.names))
         assert seen == [{"x": "int", "y": "str"}, {"x": "float", "y": "str"}, {"x": "float"}]
 
+    @pytest.mark.usefixtures("system")
     async def test_capabilities_name_the_level_the_interpreter_and_each_wall_once(self, kernel: Kernel) -> None:
-        self._require_system()
         told_of = kernel.capabilities
         assert told_of.trust_level
         assert told_of.python == await value(kernel, "__import__('platform').python_version()")
@@ -787,19 +780,19 @@ class ExecutorConformance:
         for wall in told_of.walls:
             assert isinstance(wall, Applied) or (wall.reason and wall.remedy)
 
-    async def test_same_seed_same_random_numbers_and_hashes(self, launcher: Launcher) -> None:
-        self._require_system()
+    @pytest.mark.usefixtures("system")
+    async def test_same_seed_same_random_numbers_and_hashes(self, opened: Open) -> None:
         drawn = []
         for seed in (7, 7, 8):
-            kernel = await launcher.open(KernelSpec(seed=seed))
+            kernel = await opened(seed=seed)
             drawn.append(await value(kernel, "import random\n(random.random(), hash('text'))"))
             await kernel.close()
         assert drawn[0] == drawn[1] != drawn[2]
 
     # --- files ---
 
+    @pytest.mark.usefixtures("system")
     async def test_files_of_the_host_and_of_cells_are_the_same_files(self, kernel: Kernel) -> None:
-        self._require_system()
         kernel.files.write("deep/er/in.bin", b"\0in")
         assert await value(kernel, "open('deep/er/in.bin', 'rb').read()") == b"\0in"
         await finished(kernel, "open('out', 'w').write('out')")
@@ -808,8 +801,8 @@ class ExecutorConformance:
         kernel.files.delete("out")
         assert await value(kernel, "__import__('os').path.exists('out')") is False
 
+    @pytest.mark.usefixtures("system")
     async def test_paths_that_lead_outside_are_refused(self, kernel: Kernel) -> None:
-        self._require_system()
         await finished(kernel, "import os\nos.symlink('/etc/hostname', 'link')\nos.symlink('/', 'root')")
         for path in ("../x", "/etc/hostname", "link", "root/etc/hostname", "a/../../../etc/hostname", "", "a\0b"):
             with pytest.raises(FileRefused):
@@ -852,18 +845,17 @@ class ExecutorConformance:
 
     # --- kernels beside one another, and their end ---
 
-    async def test_kernels_share_neither_names_nor_files(self, launcher: Launcher) -> None:
-        self._require_system()
-        one, two = await launcher.open(KernelSpec()), await launcher.open(KernelSpec())
+    @pytest.mark.usefixtures("system")
+    async def test_kernels_share_neither_names_nor_files(self, opened: Open) -> None:
+        one, two = await opened(), await opened()
         await finished(one, "x = 1\nopen('mine', 'w').close()\nopen('/tmp/mine', 'w').close()")
         seen = "import os\n('x' in globals(), os.path.exists('mine'), os.path.exists('/tmp/mine'))"
         assert await value(two, seen) == (False, False, False)
         await one.close()
         assert await value(two, "1") == 1
-        await two.close()
 
+    @pytest.mark.usefixtures("system")
     async def test_kernels_run_at_the_same_time(self, launcher: Launcher) -> None:
-        self._require_system()
         kernels = [await launcher.open(KernelSpec()) for _ in range(4)]
         turns = [await running(kernel, _UNTIL_TOLD + "42") for kernel in kernels]
         for kernel, turn in reversed(list(zip(kernels, turns, strict=True))):
@@ -896,8 +888,8 @@ class ExecutorConformance:
         kernel.kill()
         await kernel.close()
 
+    @pytest.mark.usefixtures("system")
     async def test_close_gives_back_every_descriptor(self, launcher: Launcher) -> None:
-        self._require_system()
         await (await launcher.open(KernelSpec())).close()  # what is shared by all kernels is open from here on
         before = _descriptors()
         for number in range(3):

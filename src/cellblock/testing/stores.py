@@ -29,6 +29,7 @@ from cellblock.errors import (
     UnknownCommit,
     UnknownSession,
 )
+from cellblock.hosting.threads import in_thread
 from cellblock.store import BRANCH, JSON, TAG, Change, Commit, HeldSession, Quota, Store, address_of, blobs, records
 from cellblock.store.address import digest
 from cellblock.store.database import Database
@@ -887,19 +888,5 @@ def _damage(database: Database, address: str, how: str) -> None:
 
 def _together(calls: list[Callable[[], None]]) -> None:
     """Run each in a thread of its own; the first error of any is raised."""
-    errors: list[BaseException] = []
-
-    def run(call: Callable[[], None]) -> None:
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-        assert not thread.is_alive(), "a thread hangs"
-    if errors:
-        raise errors[0]
+    for call in [in_thread(call, "together") for call in calls]:
+        call.result(PATIENCE)

@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from cellblock.policy import ClassGrant, ModuleGrant, Policy
 from cellblock.tools.stubs import class_stub, function_stub, module_stub
 from cellblock.tools.tool import Visibility, about, listed
-
-
-@dataclass(frozen=True, slots=True)
-class _Registered:
-    name: str
-    stub: str
 
 
 class Registry:
@@ -39,11 +32,8 @@ class Registry:
         `reserved` are names that nothing is registered under.
         """
         self._reserved = reserved
-        self._guarded = guarded
-        self._registered: dict[str, _Registered] = {}
-        self.policy: Policy | None = None
-        if guarded:
-            self.policy = Policy() if policy is None else policy
+        self._stubs: dict[str, str] = {}
+        self.policy = (policy or Policy()) if guarded else None
         self.tools: list[Callable[..., Any]] = []
         """Functions that are called over the wall."""
         self.classes: dict[str, type] = {}
@@ -80,7 +70,7 @@ class Registry:
 
     def cls(self, cls: type, *, name: str | None, visibility: Visibility, **grant: Any) -> None:
         """Register a class, granted member by member."""
-        one = _last(Policy().cls(cls, name=name, **grant).classes)
+        one = Policy().cls(cls, name=name, **grant).classes[-1]
         if self.policy is None:
             self._require_whole(one, Policy().cls(cls, name=name).classes[-1])
         self._add(one.name, class_stub(cls, visibility, name=one.name, members=one.members))
@@ -93,7 +83,7 @@ class Registry:
         """Register a module, granted member by member."""
         if not inspect.ismodule(module):
             raise TypeError(f"module() takes a module, not {module!r:.100}")
-        one = _last(Policy().module(module, name=name, **grant).granted)
+        one = Policy().module(module, name=name, **grant).granted[-1]
         if self.policy is None:
             self._require_whole(one, Policy().module(module).granted[-1])
         self._add(one.name, module_stub(module, visibility, name=one.name, members=one.members))
@@ -112,7 +102,7 @@ class Registry:
 
     def stubs(self) -> list[str]:
         """What a model is told, a piece of Python for each that is not hidden."""
-        return [one.stub for one in self._registered.values() if one.stub]
+        return [stub for stub in self._stubs.values() if stub]
 
     @property
     def reaches_outside(self) -> bool:
@@ -123,14 +113,14 @@ class Registry:
     @property
     def names(self) -> frozenset[str]:
         """Under what names something is registered."""
-        return frozenset(self._registered)
+        return frozenset(self._stubs)
 
     def _add(self, name: str, stub: str) -> None:
         if name in self._reserved:
             raise ValueError(f"{name!r} is a name of the agent's own: register it under another one")
-        if name in self._registered:
+        if name in self._stubs:
             raise ValueError(f"{name!r} is registered twice")
-        self._registered[name] = _Registered(name, stub)
+        self._stubs[name] = stub
 
     @staticmethod
     def _require_whole(given: ClassGrant | ModuleGrant, whole: ClassGrant | ModuleGrant) -> None:
@@ -139,7 +129,3 @@ class Registry:
                 f"parts of {given.name} can be granted where the guard stands: "
                 'give the agent policy=Policy(), or trust_level="local"'
             )
-
-
-def _last(grants: tuple[Any, ...]) -> Any:
-    return grants[-1]

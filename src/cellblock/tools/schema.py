@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
-from cellblock.errors import CellblockError
+from cellblock.errors import needing
 from cellblock.tools.annotations import known
 from cellblock.tools.tool import about
 
@@ -16,13 +16,8 @@ class Callee:
 
     def __init__(self, function: Callable[..., Any], *, description: str | None = None) -> None:
         """`description` stands for the docstring. CellblockError without pydantic."""
-        try:
+        with needing("agent", "tools that are called with JSON need pydantic"):
             from pydantic import ConfigDict, Field, create_model
-        except ModuleNotFoundError:
-            raise CellblockError(
-                "tools that are called with JSON need pydantic, which is not installed",
-                hint="pip install 'cellblock[agent]'",
-            ) from None
         self.name = function.__name__
         self._function = function
         self.about = about(function)

@@ -68,8 +68,8 @@ def _signature(function: Callable[..., Any]) -> str:
     return str(found.replace(parameters=parameters, return_annotation=_annotation(found.return_annotation)))
 
 
-class _Written:
-    """An annotation that is a text, shown without quotes."""
+class Written:
+    """An annotation or a default value of which there is the text alone, shown without quotes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -79,7 +79,7 @@ class _Written:
 
 
 def _annotation(annotation: object) -> object:
-    return _Written(annotation) if isinstance(annotation, str) else annotation
+    return Written(annotation) if isinstance(annotation, str) else annotation
 
 
 def _documented(doc: str) -> str:

@@ -192,16 +192,18 @@ class _Writer(LeafWriter):
         return {"record": [*head, self.items(values, depth)]}
 
     def rare(self, value: object, depth: int) -> object:
-        """Values known by more than their exact type: numpy's, members of enums, classes with fields."""
+        """Values known by more than their exact type: numpy's, pandas', members of enums, classes with fields."""
         found = numpy_parts(value)
         if found is not None:
             self.spend(len(found.dtype) + NODE)
             if found.shape is None:
                 return {"scalar": [found.dtype, self.blob(bytes(found.raw()))]}
             return self.array(found)
-        table = self.table(value, depth)
+        table = table_parts(value)
         if table is not None:
-            return table
+            self.unhashable("table")
+            self.spend(NODE)
+            return {"table": self.items(list(table), depth)}
         member = enum_member(value)
         if member is not None:
             return self.of_enum_name(EnumName(type_name(value), member), depth)
@@ -218,15 +220,6 @@ class _Writer(LeafWriter):
         raw = found.raw()
         blob = self.buffer(raw) if len(raw) >= forms.INLINE_BYTES else self.blob(bytes(raw))
         return {"array": [found.dtype, list(found.shape), blob, found.by_columns]}
-
-    def table(self, value: object, depth: int) -> object | None:
-        """pandas' frames and series, as the trees of their parts."""
-        parts = table_parts(value)
-        if parts is None:
-            return None
-        self.unhashable("table")
-        self.spend(NODE)
-        return {"table": self.items(list(parts), depth)}
 
 
 _Write = Callable[[_Writer, object, int], object]

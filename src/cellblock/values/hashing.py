@@ -31,29 +31,23 @@ def check_keys(keys: Sequence[object], *, is_set: bool) -> None:
     if any(map(eq, ordered, ordered[_EQUAL:])):
         raise MalformedValue(f"more than {_EQUAL} keys with one hash")
     if len(hashes) > _FEW:
-        for size, most in _set_sizes() if is_set else _dict_sizes():
+        for size, most in _sizes(is_set=is_set):
             if most > _FEW:
                 _check_places(hashes[:most], size, _ROW if is_set else 1)
             if most >= len(hashes):
                 break
 
 
-def _dict_sizes() -> Iterator[tuple[int, int]]:
-    """The tables that a dict has while it grows, and how many keys each holds: CPython's `dictobject.c`."""
+def _sizes(*, is_set: bool) -> Iterator[tuple[int, int]]:
+    """The tables that a dict or set has while it grows, and how many keys each holds.
+
+    Those of CPython's `dictobject.c` and `setobject.c`.
+    """
     size = 8
     while True:
-        yield size, 2 * size // 3
-        size *= 2
-
-
-def _set_sizes() -> Iterator[tuple[int, int]]:
-    """The same of a set: `setobject.c`."""
-    size = 8
-    while True:
-        most = -(-(size - 1) * 3 // 5)
+        most = -(-(size - 1) * 3 // 5) if is_set else 2 * size // 3
         yield size, most
-        least = most * (2 if most > 50_000 else 4)
-        size = 2 ** least.bit_length()
+        size = 2 ** (most * (2 if most > 50_000 else 4)).bit_length() if is_set else 2 * size
 
 
 def _check_places(hashes: Sequence[int], size: int, row: int) -> None:

@@ -97,8 +97,9 @@ def read_table(parts: list[object]) -> object:
 
     An `Opaque` where pandas or numpy is missing. What pandas raises is the fault of the values, whatever it is.
     """
-    pandas = _pandas()
-    if pandas is None:
+    try:
+        pandas = importlib.import_module("pandas")
+    except ImportError:
         kind = "Series" if parts[:1] == ["series"] else "DataFrame"
         return Opaque(kind, f"<{kind}>", "pandas is not installed here (pip install 'cellblock[data]')")
     try:
@@ -205,10 +206,3 @@ class _Builder:
 def _require(holds: bool, what: str) -> None:
     if not holds:
         raise MalformedValue(f"a table without {what}")
-
-
-def _pandas() -> Any:
-    try:
-        return importlib.import_module("pandas")
-    except ImportError:
-        return None

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult
 
 from cellblock import ExecutionLimits
 from cellblock.integrations.mcp import open_server
-from cellblock.integrations.mcp.results import image_type
+from cellblock.session.shown import mime_type
 
 pytestmark = pytest.mark.anyio
 
@@ -141,8 +141,8 @@ async def test_bytes_that_are_no_image_are_not_called_one(client: Client) -> Non
     lying = "class Lie:\n    def _repr_png_(self): return b'<svg onload=alert(1)>'\nLie()"
     result = await _call(client, "run_python", code=lying)
     assert [part.type for part in result.content] == ["text"]
-    assert image_type(b"<svg onload=alert(1)>") == image_type(b"RIFF0000WAVE") == "application/octet-stream"
-    assert [image_type(data) for data in (_png(), b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF0000WEBP")] == [
+    assert mime_type(b"<svg onload=alert(1)>") == mime_type(b"RIFF0000WAVE") == "application/octet-stream"
+    assert [mime_type(data) for data in (_png(), b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF0000WEBP")] == [
         "image/png", "image/jpeg", "image/gif", "image/webp",
     ]  # fmt: skip
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cellblock.integrations.commands import exports, status_of
+from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, TimeoutException
 from cellblock.integrations.timed import wait_timed
 from cellblock.outputs import Output
@@ -62,23 +62,20 @@ class Commands:
         except ValueError as wrong:
             raise InvalidArgumentException(str(wrong)) from None
         before += f"cd {shlex.quote(cwd)} || exit 1\n" if cwd is not None else ""
-        said: dict[str, list[str]] = {"stdout": [], "stderr": []}
 
         def tell(output: Output) -> None:
-            if output.stream is not None:
-                said[output.stream].append(output.text)
-                if callback := on_stdout if output.stream == "stdout" else on_stderr:
-                    callback(output.text)
+            if callback := {"stdout": on_stdout, "stderr": on_stderr}.get(output.stream or ""):
+                callback(output.text)
 
         cell = wait_timed(self._session, before + cmd, "shell", timeout or None, tell)
         if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
             seconds = timeout if cell is None else self._session.limits.timeout_seconds
             raise TimeoutException(f"the command ran longer than {seconds:g} s", hint="give timeout=, or do less")
-        error, status = cell.error, status_of(cell.error)
+        error, end = cell.error, ended(cell.error, cell.outputs)
         result = CommandResult(
-            stderr="".join(said["stderr"]),
-            stdout="".join(said["stdout"]),
-            exit_code=1 if status is None else status,
+            stderr=end.stderr,
+            stdout=end.stdout,
+            exit_code=end.status,
             error=None if error is None else error.message + (f" ({error.hint})" if error.hint else ""),
         )
         if result.exit_code:

@@ -88,19 +88,19 @@ class Filesystem:
         """What is in a directory, sorted, and below it to that depth."""
         if depth < 1:
             raise ValueError(f"depth must be at least 1, not {depth}")
-        rows = self._inside(_LIST, path=path, depth=depth)
+        rows = inside(self._session, _LIST, path=path, depth=depth)
         if not isinstance(rows, list):
             raise SandboxException("the sandbox answered with something that is not a list of files")
         return [_entry(row) for row in rows]
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file or directory."""
-        return self._inside("found = os.path.lexists(path)", path=path) is True
+        return inside(self._session, "found = os.path.lexists(path)", path=path) is True
 
     def make_dir(self, path: str) -> bool:
         """Make a directory, with those above it; False where there was one."""
         source = "found = not os.path.isdir(path)\nos.makedirs(path, exist_ok=True)"
-        return self._inside(source, path=path) is True
+        return inside(self._session, source, path=path) is True
 
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with all that is in it."""
@@ -109,7 +109,7 @@ class Filesystem:
             "is_dir = os.path.isdir(path) and not os.path.islink(path)\n"
             "found = shutil.rmtree(path) if is_dir else os.unlink(path)"
         )
-        self._inside(source, path=path)
+        inside(self._session, source, path=path)
 
     def rename(self, old_path: str, new_path: str) -> EntryInfo:
         """Move a file or directory."""
@@ -117,15 +117,11 @@ class Filesystem:
             "os.rename(old, new)\n"
             "found = [os.path.basename(new), os.path.isdir(new), os.path.abspath(new), os.path.getsize(new)]"
         )
-        return _entry(self._inside(source, old=old_path, new=new_path))
-
-    def _inside(self, source: str, **names: object) -> object:
-        """What a piece of code in the sandbox finds, in a scope of its own; hostile as all that comes from there."""
-        return inside(self._session, source, **names)
+        return _entry(inside(self._session, source, old=old_path, new=new_path))
 
 
 def inside(session: Session, source: str, **names: object) -> object:
-    """Run a piece of code in a scope of its own, with `os` and these names; what it leaves as `found`."""
+    """Run a piece of code in a scope of its own, with `os` and these names; what it leaves as `found`: hostile."""
     body = "\n".join(f"    {line}" for line in source.strip().splitlines())
     given = "".join(f"    {name} = {represent(value, max_chars=sys.maxsize)}\n" for name, value in names.items())
     program = f"def _cellblock_inside():\n    import os\n{given}{body}\n    return found\n"

@@ -5,12 +5,10 @@ A model writes code and files in fenced blocks of its messages; calls of tools c
 
 from __future__ import annotations
 
-from cellblock.errors import CellblockError
+from cellblock.errors import needing
 
-try:
+with needing("langgraph", "LangGraph cannot be used"):
     import langgraph.prebuilt  # noqa: F401
-except ImportError as error:
-    raise CellblockError(f"LangGraph cannot be used: {error}", hint='pip install "cellblock[langgraph]"') from None
 
 from cellblock.integrations.langgraph.graph import create_agent_graph
 from cellblock.integrations.langgraph.node import SandboxToolNode

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from cellblock.integrations.langgraph.node import SandboxToolNode
-from cellblock.integrations.langgraph.prepared import called, id_of, last_answer, stored
+from cellblock.integrations.langgraph.prepared import called, last_answer, refused, stored
 from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 
@@ -56,24 +56,14 @@ def create_agent_graph(
 def _said(state: AgentState, message: AIMessage) -> dict[str, object]:
     """What a message of the model adds to the state: itself, content for its calls, answers to calls that are none."""
     message = stored(message)
-    return {
-        "messages": [message, *unreadable(message)],
-        PENDING: pending_update(state.get(PENDING), message),
-    }
+    unreadable = [refused(call, _NOT_JSON.format(called(call))) for call in message.invalid_tool_calls]
+    return {"messages": [message, *unreadable], PENDING: pending_update(state.get(PENDING), message)}
 
 
-def unreadable(message: AIMessage) -> list[ToolMessage]:
-    """Answers to the calls whose arguments are no JSON, for the model to make them again."""
-    return [
-        ToolMessage(
-            f"Error: the arguments of {called(call)} are not JSON, and nothing was done. Call it again; long content "
-            "belongs into a fenced block of your message.",
-            name=called(call),
-            tool_call_id=id_of(call),
-            status="error",
-        )
-        for call in message.invalid_tool_calls
-    ]
+_NOT_JSON = (
+    "Error: the arguments of {} are not JSON, and nothing was done. Call it again; long content belongs into a fenced "
+    "block of your message."
+)
 
 
 def _next(state: AgentState) -> str:

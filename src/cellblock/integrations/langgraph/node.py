@@ -11,7 +11,7 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, called, contents, id_of, last_answer
+from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, called, contents, id_of, last_answer, refused
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of
 
 
@@ -48,13 +48,7 @@ class SandboxToolNode(ToolNode):
         call = request.tool_call
         if request.tool is not None:
             return None
-        wanted, there = called(call), ", ".join(self.tools_by_name)
-        return ToolMessage(
-            f"Unknown tool: {wanted}. There are: {there}.",
-            name=wanted,
-            tool_call_id=call["id"],
-            status="error",
-        )
+        return refused(call, f"Unknown tool: {called(call)}. There are: {', '.join(self.tools_by_name)}.")
 
 
 def with_content(request: ToolCallRequest, messages_key: str = "messages") -> ToolCallRequest:

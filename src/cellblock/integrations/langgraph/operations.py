@@ -7,7 +7,6 @@ cell has what tells its call apart from others in its source, and the commit of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import islice
@@ -107,9 +106,9 @@ async def run_file(thread: Thread, call: Call) -> Told:
 async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
     if (cell := await _done(session, key)) is not None:
         return _told(session, cell)
-    before = await _names(session)
+    before = set(await session.files.list())
     cell = await session.run(source + _MARK + key if key else source)
-    return _told(session, cell, tuple(map(name, sorted(await _names(session) - before))))
+    return _told(session, cell, tuple(map(name, sorted({*await session.files.list()} - before))))
 
 
 async def _done(session: AsyncSession, key: str) -> Cell | None:
@@ -138,11 +137,6 @@ def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
     shown = (session.notebook.read(uri) for uri in uris)
     small = (data for data in shown if data.startswith(_PNG) and len(data) <= _MOST_IMAGE_BYTES)
     return tuple(islice(small, _MOST_IMAGES))
-
-
-async def _names(session: AsyncSession) -> set[str]:
-    """Every file there is."""
-    return set(await session.files.list())
 
 
 # ------------------------------------------------------------------------------------------ files
@@ -293,6 +287,3 @@ async def _note(session: AsyncSession, key: str) -> None:
 
 def _tag(key: str) -> str:
     return f"tool-call-{key}"
-
-
-Operation = Callable[[Thread, Call], Any]

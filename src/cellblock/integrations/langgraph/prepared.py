@@ -8,7 +8,7 @@ from itertools import chain, count, islice, permutations
 from posixpath import splitext
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 
 from cellblock.fences import PYTHON, Fence, fences
 from cellblock.text import line, storable, text_of
@@ -42,7 +42,8 @@ def contents(message: object) -> dict[str, str]:
     Blocks go to calls in their order, but for where their tags and the calls' file names say otherwise. A block whose
     fence is not closed was cut off, and is nobody's.
     """
-    calls = [call for call in _calls(message) if call["name"] in CONTENT_TOOLS]
+    made: Sequence[Mapping[str, Any]] = message.tool_calls if isinstance(message, AIMessage) else ()
+    calls = [call for call in made if call["name"] in CONTENT_TOOLS]
     if not calls:
         return {}
     blocks = [fence for fence in fences(words_of(message)) if fence.closed]
@@ -115,8 +116,9 @@ def id_of(call: Mapping[str, Any]) -> str:
     return text_of(call["id"], max_chars=1_000)
 
 
-def _calls(message: object) -> Sequence[Mapping[str, Any]]:
-    return message.tool_calls if isinstance(message, AIMessage) else ()
+def refused(call: Mapping[str, Any], why: str) -> ToolMessage:
+    """The answer to a call that was not carried out."""
+    return ToolMessage(why, name=called(call), tool_call_id=id_of(call), status="error")
 
 
 def _chosen(calls: Sequence[Mapping[str, Any]], blocks: Sequence[Fence]) -> tuple[Fence | None, ...]:

@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 from cellblock.integrations.langgraph.prepared import contents
 
 PENDING = "pending_content"
-CREATED = "created_files"
 Pending = dict[str, str]
 """Content by the id of the call that it is for; under "" content for any call."""
 
@@ -52,8 +51,6 @@ def pending_update(old: object, message: object) -> dict[str, str | None]:
 
 def content_for(pending: object, call_id: str) -> str:
     """What is pending for a call, "" where nothing is."""
-    if isinstance(pending, str):
-        return pending
     held = _pending(pending)
     return held.get(call_id) or held.get("") or ""
 

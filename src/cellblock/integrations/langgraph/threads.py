@@ -83,7 +83,7 @@ class Threads:
         self._threads: dict[str, Thread] = {}
         self._pid = os.getpid()
         self._open = 0
-        self._freed = asyncio.Condition()
+        self._freed = asyncio.Event()
         self._closing: set[asyncio.Task[None]] = set()
         _ALL.add(self)
 
@@ -143,7 +143,7 @@ class Threads:
         try:
             thread.session = await self._opened(thread.name)
         except BaseException:
-            await self._give_room()
+            self._give_room()
             raise
 
     async def _opened(self, name: str) -> AsyncSession:
@@ -172,21 +172,18 @@ class Threads:
 
     async def _make_room(self) -> None:
         """Take one of the places for open sessions: a free one, that of an idle session, or the next to be free."""
-        while True:
-            async with self._freed:
-                if self._open < self._most:
-                    self._open += 1
-                    return
-                idle = [one for one in self._threads.values() if one.session is not None and not one.callers]
-                if not idle:
-                    await self._freed.wait()
-                    continue
-            await _quietly(partial(self._close_idle, min(idle, key=lambda one: one.used)))
+        while self._open >= self._most:
+            idle = [one for one in self._threads.values() if one.session is not None and not one.callers]
+            if idle:
+                await _quietly(partial(self._close_idle, min(idle, key=lambda one: one.used)))
+            else:
+                self._freed.clear()
+                await self._freed.wait()
+        self._open += 1
 
-    async def _give_room(self) -> None:
-        async with self._freed:
-            self._open -= 1
-            self._freed.notify()
+    def _give_room(self) -> None:
+        self._open -= 1
+        self._freed.set()
 
     async def _close_one(self, thread: Thread) -> None:
         session, thread.session = thread.session, None
@@ -194,7 +191,7 @@ class Threads:
             try:
                 await session.close()
             finally:
-                await self._give_room()
+                self._give_room()
 
     async def _close_idle(self, thread: Thread) -> None:
         async with thread.turn:
@@ -211,21 +208,13 @@ class Threads:
             self._threads.pop(thread.name, None)
             return
         asyncio.get_running_loop().call_later(self._idle, self._close_later, thread, thread.used)
-        if self._open >= self._most:
-            self._start(self._tell_free)
+        self._freed.set()
 
     def _close_later(self, thread: Thread, used: float) -> None:
         if thread.used == used and not thread.callers and thread.session is not None:
-            self._start(partial(self._close_idle, thread))
-
-    def _start(self, function: Callable[[], Awaitable[None]]) -> None:
-        task = asyncio.get_running_loop().create_task(_quietly(function))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-    async def _tell_free(self) -> None:
-        async with self._freed:
-            self._freed.notify()
+            task = asyncio.get_running_loop().create_task(_quietly(partial(self._close_idle, thread)))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     async def _close_all(self) -> None:
         for thread in list(self._threads.values()):
@@ -235,7 +224,7 @@ class Threads:
     def _forget_after_fork(self) -> None:
         if os.getpid() != self._pid:  # the sessions are the parent's
             self._pid, self._open, self._threads = os.getpid(), 0, {}
-            self._freed = asyncio.Condition()
+            self._freed = asyncio.Event()
 
 
 _ALL: weakref.WeakSet[Threads] = weakref.WeakSet()

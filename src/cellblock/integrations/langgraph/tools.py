@@ -6,6 +6,7 @@ import base64
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -201,12 +202,10 @@ class _Calls:
     # what a graph gives is None where there is no graph; `config` is LangChain's own, and always there
 
     def plain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
-        call = Call(arguments, key=_key(runtime))
-        return _answer(self._carry_out(config, call), runtime)
+        return _answer(self._carry_out(config, Call(arguments, key=_key(runtime))), runtime)
 
     async def aplain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
-        call = Call(arguments, key=_key(runtime))
-        return _answer(await self._acarry_out(config, call), runtime)
+        return _answer(await self._acarry_out(config, Call(arguments, key=_key(runtime))), runtime)
 
     def prepared(
         self,
@@ -217,9 +216,7 @@ class _Calls:
         **arguments: Any,
     ) -> Any:
         given = _Given.of(config, runtime, _state, tool_call_id)
-        if (told := given.why_not()) is None:
-            told = self._carry_out(config, Call(arguments, given.content, given.key))
-        return given.answer(told)
+        return given.answer(given.why_not() or self._carry_out(config, given.call(arguments)))
 
     async def aprepared(
         self,
@@ -230,27 +227,22 @@ class _Calls:
         **arguments: Any,
     ) -> Any:
         given = _Given.of(config, runtime, _state, tool_call_id)
-        if (told := given.why_not()) is None:
-            told = await self._acarry_out(config, Call(arguments, given.content, given.key))
-        return given.answer(told)
+        return given.answer(given.why_not() or await self._acarry_out(config, given.call(arguments)))
 
     def _carry_out(self, config: RunnableConfig, call: Call) -> Told:
         try:
-            return self._wanted(
-                self._threads.call(self._thread(config), lambda thread: self._kind.operation(thread, call))
-            )
+            return self._threads.call(self._thread(config), partial(self._work, call))
         except Exception as error:
             return _failed(self._name, error)
 
     async def _acarry_out(self, config: RunnableConfig, call: Call) -> Told:
         try:
-            return self._wanted(
-                await self._threads.acall(self._thread(config), lambda thread: self._kind.operation(thread, call))
-            )
+            return await self._threads.acall(self._thread(config), partial(self._work, call))
         except Exception as error:
             return _failed(self._name, error)
 
-    def _wanted(self, told: Told) -> Told:
+    async def _work(self, call: Call, thread: Thread) -> Told:
+        told = await self._kind.operation(thread, call)
         return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:
@@ -277,29 +269,21 @@ class _Given:
     def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any, call_id: str) -> _Given:
         if runtime is None:
             held = state if isinstance(state, dict) else {}
-            task: str = (config.get("configurable") or {}).get("checkpoint_ns") or ""
-            return cls(held.get(PENDING), call_id, key_of(call_id, task), None, True, True)
+            return cls(held.get(PENDING), call_id, _key_in(config, call_id), None, True, True)
         known: object = runtime.state
         messages = known if isinstance(known, list) else field_of(known, "messages")
         call_id = runtime.tool_call_id or call_id
         pending = field_of(known, PENDING)
         return cls(pending, call_id, _key(runtime), last_answer(messages), pending is not None, False)
 
-    @property
-    def content(self) -> str:
-        return content_for(self.pending, self.call_id)
+    def call(self, arguments: dict[str, Any]) -> Call:
+        return Call(arguments, content_for(self.pending, self.call_id), self.key)
 
     def why_not(self) -> Told | None:
         """What to tell where there is no content."""
-        if self.content:
+        if content_for(self.pending, self.call_id):
             return None
-        if not self.has_field:
-            remedy = (
-                "The graph's state has no pending_content: give it cellblock's AgentState, and SandboxToolNode for "
-                "its tools, or SandboxMiddleware to create_agent."
-            )
-        else:
-            remedy = why_none(self.message)
+        remedy = why_none(self.message) if self.has_field else _NO_FIELD
         return Told(f"Error: No content found in graph state. {remedy}", failed=True)
 
     def answer(self, told: Told) -> Command[Any]:
@@ -309,6 +293,12 @@ class _Given:
         if told.created:
             update["created_files"] = list(told.created)
         return Command(update=update, resume=told.text if self.by_hand else None)
+
+
+_NO_FIELD = (
+    "The graph's state has no pending_content: give it cellblock's AgentState, and SandboxToolNode for its tools, or "
+    "SandboxMiddleware to create_agent."
+)
 
 
 def _answer(told: Told, runtime: ToolRuntime | None) -> Any:
@@ -346,7 +336,8 @@ def _failed(name: str, error: Exception) -> Told:
 
 
 def _key(runtime: ToolRuntime | None) -> str:
-    if runtime is None:
-        return ""
-    task: str = (runtime.config.get("configurable") or {}).get("checkpoint_ns") or ""
-    return key_of(runtime.tool_call_id or "", task)
+    return "" if runtime is None else _key_in(runtime.config, runtime.tool_call_id or "")
+
+
+def _key_in(config: RunnableConfig, call_id: str) -> str:
+    return key_of(call_id, (config.get("configurable") or {}).get("checkpoint_ns") or "")

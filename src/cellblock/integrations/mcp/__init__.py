@@ -5,14 +5,10 @@ The protocol is stateless: which session a call is for is an argument of the cal
 
 from __future__ import annotations
 
-from cellblock.errors import CellblockError
+from cellblock.errors import needing
 
-try:
+with needing("mcp", "an MCP server needs the package mcp, 2.3 or newer"):
     import mcp.server.mcpserver  # noqa: F401 - the official SDK, from its version 2 on
-except ModuleNotFoundError as error:
-    raise CellblockError(
-        f"an MCP server needs the package mcp, 2.3 or newer: {error}", hint='pip install "cellblock[mcp]"'
-    ) from None
 
 from cellblock.integrations.mcp.http import TokenWall, listen, serve_http
 from cellblock.integrations.mcp.server import SessionServer, open_server

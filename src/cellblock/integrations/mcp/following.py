@@ -24,51 +24,34 @@ _SILENT_SECONDS = 5.0
 _MOST_SAID = 500
 
 
-class _Shown:
-    """What a cell has shown and nobody was told yet."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self.cell: Cell | None = None
-        self.failure: CellblockError | None = None
-
-    def add(self, text: str) -> None:
-        self._text = valid((self._text + text)[-_MOST_SAID:])
-
-    def take(self) -> str | None:
-        text, self._text = self._text, ""
-        return text or None
-
-
 async def follow(session: AsyncSession, source: str, kind: Literal["python", "shell"], report: Report) -> Cell:
     """Run a cell, and report what it shows every half second. A caller who is cancelled interrupts it."""
-    shown = _Shown()
+    shown, cell, failure = "", None, None
+
+    async def tell() -> None:
+        nonlocal shown
+        began = told = time.monotonic()
+        while True:
+            await anyio.sleep(_FIRST_SECONDS)
+            text, shown, now = shown, "", time.monotonic()
+            if text or now - told >= _SILENT_SECONDS:
+                told = now
+                await report(now - began, None, text or None)
+
     async with anyio.create_task_group() as beside:
-        beside.start_soon(_tell, shown, report)
+        beside.start_soon(tell)
         try:
             async with aclosing(session.stream(source, kind=kind)) as events:
                 async for event in events:
-                    match event:
-                        case Done():
-                            shown.cell = event.cell
-                        case ToolCall():
-                            shown.add(f"{event.name}()\n")
-                        case _:
-                            shown.add(event.text)
+                    if isinstance(event, Done):
+                        cell = event.cell
+                    else:
+                        said = f"{event.name}()\n" if isinstance(event, ToolCall) else event.text
+                        shown = valid((shown + said)[-_MOST_SAID:])
         except CellblockError as error:  # raised outside the task group, as it is
-            shown.failure = error
+            failure = error
         beside.cancel_scope.cancel()
-    if shown.failure is not None:
-        raise shown.failure
-    assert shown.cell is not None  # the last event of every stream
-    return shown.cell
-
-
-async def _tell(shown: _Shown, report: Report) -> None:
-    began = told = time.monotonic()
-    while True:
-        await anyio.sleep(_FIRST_SECONDS)
-        text, now = shown.take(), time.monotonic()
-        if text is not None or now - told >= _SILENT_SECONDS:
-            told = now
-            await report(now - began, None, text)
+    if failure is not None:
+        raise failure
+    assert cell is not None  # the last event of every stream
+    return cell

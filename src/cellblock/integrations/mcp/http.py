@@ -15,11 +15,7 @@ from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import (
-    DEFAULT_MAX_REQUEST_BODY_SIZE,
-    RequestBodyLimitMiddleware,
-    TransportSecuritySettings,
-)
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellblock.errors import CellblockError
@@ -74,19 +70,15 @@ class TokenWall:
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif (user := self._user(scope)) is None:
-            await _refuse(send, *self._reason(scope))
-        elif not scope.get(SHOWN, _nobody_asks)(user):
+        elif misled := self._misled(scope):
+            await _refuse(send, *misled)
+        elif (user := self._known(scope)) is None:
+            await _refuse(send, 401, "give the server's token: Authorization: Bearer TOKEN")
+        elif SHOWN in scope and not scope[SHOWN](user):
             await _refuse(send, 503, "too many connections of yours: close some, or try again later")
         else:
             token = AccessToken(token="", client_id=user, scopes=[])
             await self._app({**scope, "user": AuthenticatedUser(token)}, receive, send)
-
-    def _user(self, scope: Scope) -> str | None:
-        return None if self._misled(scope) else self._known(scope)
-
-    def _reason(self, scope: Scope) -> tuple[int, str]:
-        return self._misled(scope) or (401, "give the server's token: Authorization: Bearer TOKEN")
 
     def _misled(self, scope: Scope) -> tuple[int, str] | None:
         if not _one_of(scope, b"host", self._hosts):
@@ -111,18 +103,11 @@ def listen(address: str) -> socket.socket:
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise CellblockError(f"{address!r} is not HOST:PORT", hint="127.0.0.1:8000, [::1]:8000")
     host = host.removeprefix("[").removesuffix("]")
-    listener = None
     try:
         family, _, _, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
-        listener.listen(128)
+        return socket.create_server(place, family=family, backlog=128)
     except OSError as error:
-        if listener is not None:
-            listener.close()
         raise CellblockError(f"cannot listen at {address}: {error.strerror or error}", hint="choose another") from None
-    return listener
 
 
 def names_of(listener: socket.socket, allowed: Collection[str]) -> frozenset[str]:
@@ -153,13 +138,8 @@ async def serve_http(
     from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
 
     server.sessions.users = len(tokens)
-    names = names_of(listener, hosts)
-    security = TransportSecuritySettings(allowed_hosts=[*names], allowed_origins=[*origins])
     managers = {
-        user: StreamableHTTPSessionManager(
-            server._lowlevel_server, security_settings=security, max_sessions=_MOST_CLIENTS
-        )
-        for user in tokens
+        user: StreamableHTTPSessionManager(server._lowlevel_server, max_sessions=_MOST_CLIENTS) for user in tokens
     }
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,7 +157,7 @@ async def serve_http(
             await managers[scope["user"].username].handle_request(scope, received, send)
 
     whole = RequestBodyLimitMiddleware(app, DEFAULT_MAX_REQUEST_BODY_SIZE)
-    wall = TokenWall(whole, tokens, hosts=names, origins=origins)
+    wall = TokenWall(whole, tokens, hosts=names_of(listener, hosts), origins=origins)
     connection: Any = partial(Connection, connections=Connections(len(tokens)))
     config = uvicorn.Config(
         wall, log_level="warning", access_log=False, server_header=False, lifespan="off", http=connection, ws="none",
@@ -200,10 +180,6 @@ def _examined(body: bytes) -> bytes | None:
         rest = b"".join(plain.split(b'"')[::2])
         texts += rest.count(b"[") + rest.count(b"{") + rest.count(b",")
     return mended(body) if texts < _MOST_PARTS else None
-
-
-def _nobody_asks(user: str) -> bool:
-    return True
 
 
 def _hash(token: bytes) -> bytes:

@@ -12,11 +12,11 @@ from urllib.parse import quote
 from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
 from pydantic import BaseModel, Field
 
-from cellblock.cell import Cell
-from cellblock.differences import Diff
+from cellblock.cell import Cell, Lost
+from cellblock.differences import Diff, FileChange, NameChange
 from cellblock.session.offered import told
-from cellblock.session.shown import IMAGES, Blob
-from cellblock.store import Commit, SessionRow
+from cellblock.session.shown import IMAGES, Blob, mime_type
+from cellblock.store import Commit
 from cellblock.text import cut, line, name, strict_json, write_json
 
 MOST_SENT = 2 * 2**20
@@ -43,15 +43,6 @@ class Failure(BaseModel):
     hint: str = Field("", description="what to do about it")
 
 
-class LostName(BaseModel):
-    """A name whose value is gone, or will not survive the session's sleep."""
-
-    name: str
-    type: str
-    reason: str
-    remedy: str
-
-
 class CellResult(BaseModel):
     """One cell, or command, that ran."""
 
@@ -66,7 +57,7 @@ class CellResult(BaseModel):
         default_factory=list, description=f"URIs of the first {_MOST_IMAGES} images, to be read as resources"
     )
     error: Failure | None = None
-    lost: list[LostName] = Field(default_factory=list)
+    lost: list[Lost] = Field(default_factory=list)
     more_lost: int = Field(0, description="lost names that are not listed")
     cut: int = Field(0, description="bytes of printed text that were left out, for being more than the session's limit")
     status: int | None = Field(None, description="a failed command's exit status")
@@ -98,38 +89,14 @@ class History(BaseModel):
     commits: list[CommitRow]
 
 
-class ValueBrief(BaseModel):
-    """What a name holds."""
-
-    type: str
-    size: int
-    preview: str
-
-
-class ChangedName(BaseModel):
-    """A name that differs; null where it was not there."""
-
-    name: str
-    before: ValueBrief | None
-    after: ValueBrief | None
-
-
-class ChangedFile(BaseModel):
-    """A file that differs, with its sizes in bytes; null where it was not there."""
-
-    path: str
-    before: int | None
-    after: int | None
-
-
 class Difference(BaseModel):
     """What lies between two revisions of a session."""
 
     session: str
     text: str
     exact: bool = Field(description="false: the state of one of the two was not saved, the one before it is compared")
-    names: list[ChangedName]
-    files: list[ChangedFile]
+    names: list[NameChange]
+    files: list[FileChange]
     more: int = Field(0, description="names and files that are not listed")
 
 
@@ -194,29 +161,22 @@ def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallTool
     place = f"notebook://cell/{cell.id}/"
     text = cut(cell.text.replace(place, image_uri(session, place)), _MOST_TEXT)
     error, lost = cell.error, cell.lost[:_MOST_LOST]
-    failure = None
-    if error is not None:
-        failure = Failure(kind=error.kind, type=error.type, message=error.message, hint=error.hint)
     result = CellResult(
         session=session, cell=cell.id, number=cell.number, ok=cell.ok, state=cell.state.value, text=text,
         value=_plain(cell) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
-        error=failure,
-        lost=[LostName(name=one.name, type=one.type, reason=one.reason, remedy=one.remedy) for one in lost],
-        more_lost=len(cell.lost) - len(lost), cut=cell.cut, status=None if error is None else error.status,
+        error=None if error is None else Failure.model_validate(error, from_attributes=True),
+        status=None if error is None else error.status,
+        lost=list(lost), more_lost=len(cell.lost) - len(lost), cut=cell.cut,
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
-    content: list[ContentBlock] = [
-        TextContent(text=told(dataclasses.replace(cell, text=text, lost=lost))),
-        *_images(session, {uri: parts[uri] for uri in uris}),
-    ]
-    return CallToolResult(content=content, structured_content=result.model_dump(mode="json"), is_error=not cell.ok)
+    said = told(dataclasses.replace(cell, text=text, lost=lost))
+    return answer(result, said, *_images(session, {uri: parts[uri] for uri in uris}), is_error=not cell.ok)
 
 
-def answer(result: BaseModel, text: str, *more: ContentBlock) -> CallToolResult:
+def answer(result: BaseModel, text: str, *more: ContentBlock, is_error: bool = False) -> CallToolResult:
     """A structured result, and what a model reads of it."""
-    return CallToolResult(
-        content=[TextContent(text=text), *more], structured_content=result.model_dump(mode="json"), is_error=False
-    )
+    content, structured = [TextContent(text=text), *more], result.model_dump(mode="json")
+    return CallToolResult(content=content, structured_content=structured, is_error=is_error)
 
 
 def image_uri(session: str, uri: str) -> str:
@@ -246,43 +206,21 @@ def difference(session: str, found: Diff) -> Difference:
     more = len(found.names) - len(names) + len(found.files) - len(files)
     text = str(dataclasses.replace(found, names=names, files=files, steps=found.steps[-_MOST_CHANGES:]))
     text += f"\nand {more} more" if more else ""
-    changed = {
-        "names": [{"name": name(one.name), "before": one.before, "after": one.after} for one in names],
-        "files": [{"path": name(one.path), "before": one.before, "after": one.after} for one in files],
-    }
-    return Difference.model_validate(
-        {"session": session, "text": text, "exact": found.exact, "more": more, **changed}, from_attributes=True
+    return Difference(
+        session=session,
+        text=text,
+        exact=found.exact,
+        names=[dataclasses.replace(one, name=name(one.name)) for one in names],
+        files=[dataclasses.replace(one, path=name(one.path)) for one in files],
+        more=more,
     )
-
-
-def session_brief(row: SessionRow) -> SessionBrief:
-    """A stored session as tools tell it."""
-    return SessionBrief(
-        session=row.name, commits=row.depth, used=row.used, open_in=None if row.holder is None else str(row.holder)
-    )
-
-
-def image_type(data: bytes) -> str:
-    """The MIME type of bytes that came from inside, by what they are and not by what was said of them."""
-    for magic, mime in _MAGIC:
-        if data.startswith(magic) and (mime != "image/webp" or data[8:12] == b"WEBP"):
-            return mime
-    return "application/octet-stream"
-
-
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-)
 
 
 def _images(session: str, parts: Mapping[str, Blob]) -> list[ContentBlock]:
     found: list[ContentBlock] = []
     left = MOST_IMAGE_BYTES
     for uri, part in parts.items():
-        data, mime = part.data, image_type(part.data)
+        data, mime = part.data, mime_type(part.data)
         if mime in IMAGES and len(data) <= left:
             left -= len(data)
             found.append(ImageContent(data=base64.b64encode(data).decode(), mime_type=mime))

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -21,10 +20,11 @@ from pydantic import AnyUrl, ValidationError
 import cellblock
 from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.resources import add_resources
-from cellblock.integrations.mcp.results import MOST_SENT, image_type, notebook_uri
+from cellblock.integrations.mcp.results import MOST_SENT, notebook_uri
 from cellblock.integrations.mcp.tools import MOST_SOURCE, add_tools
 from cellblock.integrations.opened import OpenSessions
 from cellblock.session.session import AsyncSession
+from cellblock.session.shown import mime_type
 from cellblock.state import Versioned
 from cellblock.text import bounded, line, valid
 
@@ -138,7 +138,7 @@ class SessionServer(MCPServer[Any]):
         if isinstance(found, InputRequiredResult):
             return found
         return [
-            replace(one, mime_type=image_type(one.content)) if isinstance(one.content, bytes) else one for one in found
+            replace(one, mime_type=mime_type(one.content)) if isinstance(one.content, bytes) else one for one in found
         ]
 
 
@@ -162,13 +162,12 @@ async def open_server(
     """
     state = Versioned(url)
     del url  # no frame of an error holds it
-    make = partial(_made, state, options)
+
+    def make(user: str, name: str) -> AsyncSession:
+        return AsyncSession(name, user=user, state=state, **options)
+
     async with OpenSessions(make, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
         yield SessionServer(sessions, user=user, default=session, tools=tools)
-
-
-def _made(state: Versioned, options: dict[str, Any], user: str, name: str) -> AsyncSession:
-    return AsyncSession(name, user=user, state=state, **options)
 
 
 def _size(value: object) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,6 +26,7 @@ from cellblock.integrations.mcp.results import (
     FileRead,
     FileWritten,
     History,
+    SessionBrief,
     SessionList,
     Standing,
     answer,
@@ -33,7 +34,6 @@ from cellblock.integrations.mcp.results import (
     commit_row,
     difference,
     notebook_uri,
-    session_brief,
 )
 from cellblock.session.session import AsyncSession
 from cellblock.text import name
@@ -310,16 +310,16 @@ class Tools:
     ) -> Annotated[CallToolResult, SessionList]:
         """List your sessions by name, open or not."""
         rows = await self._server.sessions.list(self._server.user, after=after, limit=_MOST_SESSIONS + 1)
-        briefs = [session_brief(row) for row in rows[:_MOST_SESSIONS]]
+        briefs = [
+            SessionBrief(session=row.name, commits=row.depth, used=row.used, open_in=str(row.holder or "") or None)
+            for row in rows[:_MOST_SESSIONS]
+        ]
         found = SessionList(sessions=briefs, more=len(rows) > len(briefs))
         lines = [f"{name(one.session)} ({one.commits} commits)" for one in briefs] + ["and more"] * found.more
         return answer(found, "\n".join(lines) or "no sessions: run_python with a session's name makes one")
 
-    @asynccontextmanager
-    async def _using(self, session: str | None, *, create: bool = True) -> AsyncIterator[AsyncSession]:
-        server = self._server
-        async with server.sessions.use(server.user, server.named(session), create=create) as one:
-            yield one
+    def _using(self, session: str | None, *, create: bool = True) -> AbstractAsyncContextManager[AsyncSession]:
+        return self._server.sessions.use(self._server.user, self._server.named(session), create=create)
 
 
 async def _standing(one: AsyncSession) -> CallToolResult:
