@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ import pytest
 
 HANGING = 60
 """Seconds after which a program counts as hanging. Each takes about one."""
+LEAVING = 20
+"""Seconds that its end may take on a busy machine: ten times the 2 that it may on any other."""
 
 BEGIN = """
 import asyncio, atexit, contextlib, gc, multiprocessing, os, signal, sys, tempfile, threading, time
@@ -26,7 +29,7 @@ def open_session(kind=Session, **options):
     return {"live": lambda: kind(**options), "versioned": lambda: kind("one", state=store, **options),
             "local": lambda: kind(trust_level="local", **options)}[sys.argv[1]]()
 def fine():
-    print("fine", flush=True)
+    print("fine", time.monotonic(), flush=True)
 def interrupt_after(seconds, number=signal.SIGINT):
     threading.Timer(seconds, os.kill, (os.getpid(), number)).start()
 """
@@ -284,14 +287,18 @@ ROWS = [
 ]
 
 
-def run(program: Program, level: str) -> subprocess.CompletedProcess[str]:
+def run(program: Program, level: str) -> tuple[subprocess.CompletedProcess[str], float]:
+    """How it ended, and when."""
     quiet = ("-W", "ignore::ResourceWarning", "-W", "ignore::DeprecationWarning")  # of forks beside threads
     command = [sys.executable, *quiet, "-c", BEGIN + program.source, level]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANGING, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGING, stdin=subprocess.DEVNULL)
+    return done, time.monotonic()
 
 
 @pytest.fixture(scope="module")
-def endings(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[subprocess.CompletedProcess[str]]]]:
+def endings(
+    request: pytest.FixtureRequest,
+) -> Iterator[dict[str, Future[tuple[subprocess.CompletedProcess[str], float]]]]:
     """What becomes of all programs of the rows that are selected, as many at a time as there are processors."""
     items = [one for one in request.session.items if getattr(one, "originalname", "") == "test_program_leaves"]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -303,8 +310,12 @@ def endings(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[subproc
 
 
 @pytest.mark.parametrize(("name", "level"), ROWS)
-def test_program_leaves(endings: dict[str, Future[subprocess.CompletedProcess[str]]], name: str, level: str) -> None:
+def test_program_leaves(
+    endings: dict[str, Future[tuple[subprocess.CompletedProcess[str], float]]], name: str, level: str
+) -> None:
     program = PROGRAMS[name]
-    done = endings[f"{name}, {level}"].result()
-    assert (bool(done.returncode), done.stdout) == (program.fails, "fine\n"), done.stderr
+    done, ended = endings[f"{name}, {level}"].result()
+    fine, _, left = done.stdout.partition(" ")
+    assert (bool(done.returncode), fine) == (program.fails, "fine"), done.stderr
+    assert ended - float(left) < LEAVING
     assert program.says in done.stderr if program.says else not done.stderr, done.stderr

@@ -407,6 +407,7 @@ class AsyncSession(Versions):
             return
         events, room = asyncio.Queue[Event | None](), asyncio.Semaphore(_UNREAD_EVENTS)
         following = asyncio.create_task(self._tell(execution, events, room))
+        following.add_done_callback(_let_go)
         try:
             while (event := await events.get()) is not None:
                 room.release()
@@ -730,6 +731,12 @@ class AsyncSession(Versions):
     def read_output(self, uri: str) -> bytes:
         """The bytes behind an output's URI."""
         return self.notebook.read(uri)
+
+
+def _let_go(task: asyncio.Task[Cell]) -> None:
+    """What a task raises is for the caller who reads its stream; where nobody does any more it is no news."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _is_live(policy: Policy | None) -> bool:
