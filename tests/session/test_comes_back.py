@@ -236,6 +236,18 @@ def test_session_that_needs_too_much_memory_to_wake_stays_asleep_and_whole(opene
     assert session.run("kept, len(a.room)").value == (1, 200 * 2**20)
 
 
+def test_value_that_takes_more_than_the_limit_while_it_is_loaded_comes_back(opened: Open) -> None:
+    session = opened(limits=SMALL)
+    source = "import time\nclass A:\n    def __setstate__(self, state):\n        room = b'x' * (150 * 2**20)\n"
+    session.run(source + "        time.sleep(0.5)\n        self.n = len(room)\na = A(); a.n = 1")
+    session.hibernate()
+    cell = session.run("a.n")
+    assert (cell.value, cell.lost) == (150 * 2**20, ())
+    cell = session.run("rooms = [b'x' * 2**20 for _ in range(150)]")
+    assert cell.error is not None
+    assert cell.error.type == "MemoryError"
+
+
 def test_value_that_says_that_there_is_no_memory_stops_no_opening(opened: Open) -> None:
     session = opened()
     session.run(
