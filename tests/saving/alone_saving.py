@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import threading
+import tracemalloc
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -363,6 +364,20 @@ def test_groups_are_read_in_the_order_of_the_record(shelf: Shelf) -> None:
     around = {key for _, key in record["ambient"]}
     expected = [group["stream"][0] for group in record["groups"] if group["key"] not in around]
     assert [one for one in shelf.asked if one in expected] == expected
+
+
+def test_long_text_is_loaded_with_one_copy_of_what_it_was_saved_as(shelf: Shelf) -> None:
+    record = shelf.save(new_world(f"text = 'x' * {32 * 2**20}"))
+    shelf.put_away.clear()
+    other = new_world()
+    tracemalloc.start()
+    try:
+        assert load(other, record, get=shelf.get) == []
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(other["text"]) == 32 * 2**20
+    assert peak < 68 * 2**20
 
 
 def test_large_buffers_are_filled_in_place_and_streams_are_read(shelf: Shelf) -> None:

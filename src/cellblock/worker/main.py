@@ -152,6 +152,7 @@ def _confine(limits: dict[str, int], supervisor: int) -> list[Applied | Unavaila
     door = sockets.adopted(supervisor) if supervisor >= 0 else None
     limited = rlimits.apply(
         data_bytes=limits["memory_bytes"],
+        data_headroom_bytes=rlimits.DATA_HEADROOM_BYTES + rlimits.LOADING_TIMES * limits["memory_bytes"],
         processes=limits["processes"],
         processes_headroom=_UNBOUNDED if limits["checkpoints"] else 0,  # init has the soft one in hand
         file_bytes=limits["file_bytes"],

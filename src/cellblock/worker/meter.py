@@ -17,6 +17,7 @@ from sys import (
 from time import CLOCK_BOOTTIME, clock_gettime, monotonic, process_time
 from typing import Any, TypedDict, TypeVar
 
+from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES, vm_data
 from cellblock.worker.interrupts import forget, interruptible
 from cellblock.worker.peak import Peak
 
@@ -40,10 +41,10 @@ class Meter:
     """Measures requests and holds their memory limit.
 
     The limit is the soft one, and in force only while the cell's own code runs: what reports that it was met
-    has the room up to the hard one.
+    has the room up to the hard one. Before the first cell, while a state is loaded, a higher hard one holds alone.
     """
 
-    __slots__ = ("_aside", "_baseline", "_began", "_cpu", "_limit", "_limits", "_peak", "_room")
+    __slots__ = ("_aside", "_baseline", "_began", "_cpu", "_limit", "_limits", "_of_cells", "_peak", "_room")
 
     def __init__(self, limit: int = RLIMIT_DATA) -> None:
         """`limit` is the one of memory that this kernel holds."""
@@ -51,14 +52,24 @@ class Meter:
         self._peak = Peak()
         self._baseline = getrusage(RUSAGE_SELF).ru_maxrss
         self._began = self._cpu = 0.0
-        self._limits = self._room = (RLIM_INFINITY, RLIM_INFINITY)
+        self._limits = self._room = self._of_cells = (RLIM_INFINITY, RLIM_INFINITY)
         self._aside: tuple[Any, Any, int] | None = None
 
     def adopt_limits(self) -> None:
         """Take the memory limits that are in force as the cells' own, and step out of them."""
         soft, hard = getrlimit(self._limit)
-        self._limits, self._room = (soft, hard), (hard, hard)
-        setrlimit(self._limit, self._room)
+        self._of_cells = soft, (hard if hard == RLIM_INFINITY else min(hard, soft + DATA_HEADROOM_BYTES))
+        self._limits = self._room = (hard, hard)
+        setrlimit(self._limit, (self._of_cells[1], hard))
+
+    def hold(self) -> None:
+        """Have the limits of cells hold from the next request on, for good."""
+        self._limits, self._room = self._of_cells, (self._of_cells[1],) * 2
+
+    def require_room(self) -> None:
+        """MemoryError where this process holds more than cells may. For after a state was loaded."""
+        if self._limit == RLIMIT_DATA and RLIM_INFINITY != self._of_cells[1] < vm_data():
+            raise MemoryError
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -77,6 +77,8 @@ _LEAST_SECONDS = 1e-6
 """Shorter ones are told as none, which cannot be set."""
 _SAVING, _TEMPORARY = "cellblock.worker.saving", "cellblock.guard.temporary"
 _TRIES, _PAUSE_SECONDS = 500, 0.002
+_BEFORE_CELLS = (Equip, Restrict, Restore)
+"""The requests that may come before a state is loaded."""
 
 
 class Worker:
@@ -324,6 +326,8 @@ class Worker:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
         self._meter.start()
         value, failure = NO_VALUE, None
+        if not isinstance(request, _BEFORE_CELLS):
+            self._meter.hold()
         try:
             value = self._meter.within_limits(self._perform, request)
         except Broken:
@@ -394,7 +398,10 @@ class Worker:
             case Equip():
                 self._equip(request)
             case Restore():
-                return ours(self._encode, self._restore(bytes(request.buffers[0])))
+                rows = self._restore(bytes(request.buffers[0]))
+                self._meter.hold()
+                self._meter.require_room()
+                return ours(self._encode, rows)
             case ToolReply() | ToolRoom() | Supplied() | Restrict():
                 raise RuntimeError("a reply to no call, or a policy for a session that has none")
         return NO_VALUE

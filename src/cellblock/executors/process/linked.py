@@ -40,6 +40,7 @@ from cellblock.executors.protocol import (
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
+from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
 from cellblock.walls import Applied
@@ -289,12 +290,16 @@ class LinkedKernel(Kernel, Overseer):
         loading = turn.loading if turn.loading in keys else ""
         if isinstance(event, Died):
             ended = f"the session's process ended: {event.reason or said_of(event)}"
+            if "memory" in event.excess:
+                raise too_little_memory(self._spec.limits)
             if not event.excess:
                 suspects.ended(loading, f"its code ended the session's process: {event.reason or said_of(event)}")
             raise RestoreFailed(ended, hint=_GO_BACK)
         if not isinstance(event, Finished):
             self.kill()
             raise RestoreFailed(f"the code of a value {suspects.stood_still(loading)}", hint=_GO_BACK)
+        if event.failure is not None and event.failure.kind == "memory":
+            raise too_little_memory(self._spec.limits)
         if event.failure is not None:
             raise RestoreFailed(f"{event.failure.type}: {event.failure.message}")
         return rows_of(event)
@@ -342,6 +347,13 @@ class LinkedKernel(Kernel, Overseer):
     def _setup(self, link: Link) -> dict[str, object]:
         """What a worker is told before it walls itself in."""
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits, door=self._spec.has_door)}
+
+
+def too_little_memory(limits: ExecutionLimits) -> RestoreFailed:
+    return RestoreFailed(
+        f"what was saved needs more memory than max_memory_mb={limits.max_memory_mb} allows; nothing is lost",
+        hint="open the session with a larger one: limits=ExecutionLimits(max_memory_mb=…)",
+    )
 
 
 def rows_of(event: Finished) -> tuple[Row, ...]:

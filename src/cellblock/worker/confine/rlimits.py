@@ -13,6 +13,8 @@ from cellblock.walls import Applied
 MECHANISM = "rlimits"
 
 DATA_HEADROOM_BYTES = 32 << 20
+LOADING_TIMES = 2
+"""A session that is loaded may take so many times its memory limit more: a text is there as it is, and as UTF-8."""
 OOM_SCORE = 500  # as if half of all memory were its own
 MEMLOCK_BYTES = 64 << 10
 PENDING_SIGNALS = 1024  # a timer counts as one; the kernel counts them by the host's user as well, for all sessions

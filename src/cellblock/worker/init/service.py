@@ -216,6 +216,7 @@ class Service:
 
     def _keep(self, message: Message, descriptors: list[int]) -> None:
         """A step has come to its end: a checkpoint."""
+        self._watch.load(False)
         self._kept = _number(message["number"])
         self._expect(message, descriptors)
         forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
@@ -242,6 +243,7 @@ class Service:
         """A frozen copy was woken and is the worker now, or a branch's first process."""
         self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
+        self._watch.load(False)
         self._watch.follow(worker)
         self._budget.woken(worker)
         self._budget.reserved = False
@@ -306,7 +308,8 @@ class Service:
         self._history.release()
 
     def _import(self, _message: Message, descriptors: list[int]) -> None:
-        """In a branch: take over the files."""
+        """In a branch, or before the names of a stored state: take over the files."""
+        self._watch.load(True)
         store, files = descriptors.pop(), descriptors.pop()
         control.send(self._channel, {"imported": _told(self._history.take_over(files, store))})
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cellblock.worker import holdings
-from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES
+from cellblock.worker.confine.rlimits import DATA_HEADROOM_BYTES, LOADING_TIMES
 from cellblock.worker.init.crowd import Crowd
 from cellblock.worker.init.pace import Pace
 from cellblock.worker.init.sockets import Account, Sockets
@@ -75,7 +75,7 @@ class Watch:
     """
 
     def __init__(self, limit_bytes: int, processes: Callable[[], Iterable[int]] | None = None) -> None:
-        self._limit = limit_bytes
+        self._limit = self._of_cells = limit_bytes
         self._processes = processes or holdings.processes
         self._sockets = Sockets() if processes is None else None
         self._account = Account()
@@ -101,13 +101,19 @@ class Watch:
         """A worker has just been put into the session, and all it holds is its preloaded image."""
         self.worker = _newest_from_outside() if worker is None else worker
         # Its limit counts from what it had: a cell that has begun already does not raise that.
-        data = holdings.limit(self.worker, b"Max data size")
-        self._reserved = max(0, data - self._limit - DATA_HEADROOM_BYTES)
+        soft, data = (holdings.limit(self.worker, b"Max data size", soft=soft) for soft in (True, False))
+        if data - soft >= (loading := LOADING_TIMES * self._of_cells):  # nothing but loading a state may have begun
+            data -= loading
+        self._reserved = max(0, data - self._of_cells - DATA_HEADROOM_BYTES)
         self._image = min(self._reserved, holdings.memory(self.worker))
         self._most_pipes = 256 + 4 * holdings.limit(self.worker, b"Max processes", soft=True)
         self._counted_at = 0
         self._ran = {self.worker: 0}
         self._crowd = Crowd(self._processes)
+
+    def load(self, loading: bool) -> None:
+        """Allow for a state being loaded into the worker, which takes more than cells may hold, or no more."""
+        self._limit = self._of_cells * (1 + LOADING_TIMES * loading)
 
     def exempt(self, frozen: frozenset[int]) -> None:
         """Leave frozen copies of the worker out: they hold what they share with it."""

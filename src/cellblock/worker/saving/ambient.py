@@ -133,7 +133,7 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
         namespace[name] = value[0]
     elif kind == "last":
         namespace["__builtins__"].__dict__["_"] = value[0]
-    elif kind == "part":
+    elif kind in ("part", "import"):
         __import__(name)
     elif kind == "sources":
         for filename, source in value.items():
@@ -199,6 +199,11 @@ def _process() -> dict[str, Any]:
 
 def _set_process(value: dict[str, Any]) -> None:
     sys.setrecursionlimit(value["recursion"])
+    lead(value)
+
+
+def lead(value: dict[str, Any]) -> None:
+    """Have imports, and code that reads variables or files, find what they found in this process."""
     sys.path[:] = [*value["path"], *(one for one in sys.path if one not in value["path"])]
     here = {name: one for name, one in os.environ.items() if name not in of_its_own(os.environ)}
     environment = {**here, **of_its_own(value["environment"])}

@@ -156,7 +156,7 @@ def flat(value: Any) -> Any:
 def read(made: tuple[Any, ...], fill: Callable[[Any], None]) -> Any:
     """An array of its own memory, filled from a buffer."""
     kind, shape, order, writeable = made
-    numpy: Any = sys.modules["numpy"]
+    numpy: Any = building.module("numpy")
     found = numpy.empty(shape, kind, order)
     fill(flat(found))
     found.flags.writeable = writeable

@@ -262,7 +262,7 @@ def named(kind: Any, arguments: tuple[Any, ...], options: dict[str, Any], module
 
 
 def small_array(data: bytes, kind: Any, shape: tuple[int, ...], order: Any, writeable: bool) -> Any:
-    numpy: Any = sys.modules["numpy"]
+    numpy: Any = module("numpy")
     made = numpy.ndarray(shape, kind, data, order=order).copy(order)
     made.flags.writeable = writeable
     return made
@@ -272,7 +272,7 @@ def array_view(
     whole: Any, kind: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, writeable: bool
 ) -> Any:
     """An array over part of another's memory, or of bytes."""
-    numpy: Any = sys.modules["numpy"]
+    numpy: Any = module("numpy")
     kind, holds = numpy.dtype(kind), isinstance(whole, numpy.ndarray)
     barred = holds and writeable and not whole.flags.writeable  # since the view was made
     if barred:
@@ -292,7 +292,7 @@ def array_view(
 
 
 def mapped(path: str, kind: Any, mode: Any, offset: int, shape: tuple[int, ...], order: Any) -> Any:
-    numpy: Any = sys.modules["numpy"]
+    numpy: Any = module("numpy")
     return numpy.memmap(path, kind, mode, offset, shape, order)
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from cellblock.worker.import_hooks import on_import
-from cellblock.worker.saving import building, settings
+from cellblock.worker.saving import building, imported, settings
 from cellblock.worker.saving.losses import Unsaved, advice
 from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
 
@@ -33,11 +33,13 @@ def codec(kind: type, *, save: Callable[[Any], Any], load: Callable[[Any], Any])
 
 def offer() -> None:
     """Have `cellblock.codec` of cells be the above: in the package where the session's environment has it, and
-    otherwise in a module of its name that holds nothing else. The settings of the process are those of a new worker.
+    otherwise in a module of its name that holds nothing else. The settings of the process are those of a new worker,
+    and modules that are imported from here on keep their code.
     """
     on_import(_NAME, _give)
     sys.meta_path.append(_Face())
     settings.begin()
+    imported.begin()
 
 
 def _give(module: Any) -> None:

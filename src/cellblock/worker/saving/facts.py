@@ -19,6 +19,7 @@ mro_of: _Read = _fields["__mro__"].__get__
 flags_of: _Read = _fields["__flags__"].__get__
 attributes_of: Callable[[Any], Mapping[str, Any]] = _fields["__dict__"].__get__
 """A view of what a class holds itself."""
+_links_of: tuple[_Read, ...] = tuple(vars(BaseException)[name].__get__ for name in ("__cause__", "__context__"))
 names_in: Callable[[Any], dict[str, Any]] = _of_modules["__dict__"].__get__
 """The dictionary that is the namespace of a module."""
 
@@ -57,6 +58,15 @@ def storable(name: str) -> bool:
 def sayable(text: str) -> str:
     """A text as a record can hold it: lone surrogates and NUL escaped, and only so much of it."""
     return text[:_MOST].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")[:_MOST]
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An error and those that it came from, read past its class."""
+    found = [error]
+    for one in found:
+        links = (read(one) for read in _links_of)
+        found += [link for link in links if link is not None and not any(link is known for known in found)]
+    return found
 
 
 def told(error: BaseException) -> str:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
 import sys
 import types
 from _pickle import Unpickler
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import MAGIC_NUMBER
 from io import BytesIO
 from json import loads
 from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
-from cellblock.worker.saving.facts import told
+from cellblock.worker.saving.facts import causes, told
+from cellblock.worker.saving.imported import IMPORT, Finder, Origin
 from cellblock.worker.saving.losses import UNLOADABLE, called
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
-from cellblock.worker.saving.streams import SIMPLE, Fill, Get, gather, reading
+from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, reading
 
 _PATCH = "@patch:"
+_PROCESS, _SETTINGS = "@process", "@settings"
 _REMEDY = "run the cells again that made it"
 _ITSELF = "it is being loaded, and needs this"
+_GROWS, _PLENTY = 64, 512 * 2**20
+"""More times than objects are larger than what they are saved as, and more than code of values takes besides."""
 
 
 class WrongVersion(Exception):
@@ -40,15 +47,15 @@ def load(
     `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
     says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded,
     "" of one that runs no code of the cells.
-    Raises WrongVersion before anything is bound. What the record tells as lost is not told again.
+    Raises WrongVersion before anything is bound, and MemoryError where the process may not hold what was saved. What
+    the record tells as lost is not told again.
     """
     restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
-    namespace["__getattr__"] = look = restoring.look  # of modules of the workspace that import a name of `__main__`
-    try:
-        return restoring.bring_all() + restoring.surround()
-    finally:
-        if namespace.get("__getattr__") is look:
-            del namespace["__getattr__"]
+    with restoring.importing():
+        rows = restoring.bring_all() + restoring.surround()
+    if restoring.short:
+        raise MemoryError
+    return rows
 
 
 class Restoring:
@@ -72,11 +79,14 @@ class Restoring:
         self._announce = announce
         self._groups = {group["key"]: group for group in record["groups"]}
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
-        self._ambient = [(label, key) for label, key in record["ambient"]]
+        self._ambient: dict[str, str] = dict(record["ambient"])
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self.failed: dict[str, str] = dict(record.get("left_out", ()))
-        self.errors: dict[str, type[BaseException]] = {}
-        """The types of what was raised by groups that could not be loaded: errors themselves hold what was loaded."""
+        self.errors: dict[str, list[type[BaseException]]] = {}
+        """The types of what was raised by groups that could not be loaded, and of what that came from: errors
+        themselves hold what was loaded."""
+        self.short = False
+        """Whether there was no memory for a group: nothing more is loaded."""
         self._loading: set[str] = set()
         self._being_read: dict[str, None] = {}
         self._postponed: set[str] = set()
@@ -85,10 +95,44 @@ class Restoring:
         self._memos: dict[str, dict[int, Any]] = {}
         """Of groups of which others refer to single objects: these objects by their places."""
 
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Have imports find the modules that were saved, and those the names of `__main__` that are still to come."""
+        self.namespace["__getattr__"] = look = self.look
+        finder = Finder(self._origin)
+        sys.meta_path.insert(0, finder)
+        try:
+            yield
+        finally:
+            sys.meta_path[:] = [one for one in sys.meta_path if one is not finder]
+            if self.namespace.get("__getattr__") is look:
+                del self.namespace["__getattr__"]
+
+    def _origin(self, name: str) -> Origin | None:
+        """What a module was made of, where that was saved."""
+        label = f"{IMPORT}{name}"
+        key = self._ambient.get(label)
+        return self._loaded[key][0][label] if key is not None and self.bring_group(key) else None
+
     def bring_all(self) -> list[list[str]]:
-        """Bind every name, in the order of the groups, in which their bytes are fetched ahead."""
+        """Bind every name, in the order of the groups, in which their bytes are fetched ahead.
+
+        What imports depend on comes first: the places where modules are, and where one is found nowhere, the cells' own
+        ways to find them, that have to be loaded themselves.
+        """
+        if _PROCESS in self._ambient and self.bring_group(self._ambient[_PROCESS]):
+            with suppress(BaseException):  # it may be anything by a cell: `surround`, which does it again, tells
+                ambient.lead(self._loaded[self._ambient[_PROCESS]][0][_PROCESS])
         place = {key: number for number, key in enumerate(self._groups)}
-        return self.bring(sorted(self._of_name, key=lambda name: place.get(self._of_name[name][0], -1)))
+        names = sorted(self._of_name, key=lambda name: place.get(self._of_name[name][0], -1))
+        rows = self.bring(names)
+        unfound = [key for key, kinds in self.errors.items() if any(issubclass(kind, ImportError) for kind in kinds)]
+        if not unfound or _SETTINGS not in self._ambient:
+            return rows
+        rows = self.surround({_SETTINGS: self._ambient.pop(_SETTINGS)})
+        for key in unfound:
+            del self.failed[key], self.errors[key]
+        return rows + self.bring(names)
 
     def bring(self, names: Iterable[str]) -> list[list[str]]:
         """Bind these names and those that share objects with them; rows of what could not be loaded."""
@@ -117,15 +161,15 @@ class Restoring:
         except KeyError:
             raise AttributeError(f"module '__main__' has no attribute {name!r}") from None
 
-    def surround(self) -> list[list[str]]:
-        """Have what surrounds the names be as it was. Rows of what could not be had.
+    def surround(self, what: Mapping[str, str] | None = None) -> list[list[str]]:
+        """Have what surrounds the names be as it was, or some of it. Rows of what could not be had.
 
         What cells changed in modules comes late: values are loaded by what modules hold of their own. The value of
         the last cell comes last.
         """
         rows = []
         order: list[str] = []
-        for label, key in sorted(self._ambient, key=_late):
+        for label, key in sorted((self._ambient if what is None else what).items(), key=_late):
             try:
                 if not self.bring_group(key):
                     raise ImportError(self.failed[key])
@@ -164,7 +208,7 @@ class Restoring:
     def bring_group(self, key: str) -> bool:
         """Load a group after those that it needs. Without recursion: the needs of needs may go far."""
         work, later = [key], list[str]()
-        while work:
+        while work and not self.short:
             here = work[-1]
             if here in self._loaded or here in self.failed:
                 work.pop()
@@ -183,21 +227,22 @@ class Restoring:
             if here in self._being_read:  # what is loaded asks for what it is part of
                 break
             self._being_read[here] = None
-            try:
-                named, anonymous = self._read(group)
-            except BaseException as error:  # the values' own code, which may leave with SystemExit too
+            found = self._attempt(group)
+            del self._being_read[here]
+            if self._being_read:
+                self._announce(next(reversed(self._being_read)))
+            if isinstance(found, BaseException):
                 if self._loading and here not in self._postponed:  # it may have called what waits for it itself
                     self._postponed.add(here)
                     later.append(work.pop())
-                else:
-                    self.failed[here], self.errors[here] = told(error), type(error)
+                    continue
+                self.failed[here], self.errors[here] = told(found), list(map(type, causes(found)))
+                lacks = any(map(_is_of_memory, causes(found)))
+                del found  # and what was loaded with it
+                self.short = lacks and not _has_room(_GROWS * _size(group))
                 continue
-            finally:
-                del self._being_read[here]
-                if self._being_read:
-                    self._announce(next(reversed(self._being_read)))
-            self._loaded[here] = named, anonymous
-            for name, value in named.items():
+            self._loaded[here] = found
+            for name, value in found[0].items():
                 if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
         for one in later:
@@ -210,6 +255,18 @@ class Restoring:
         if EVERYTHING in names:
             return [key for key, _ in self._of_name.values()]
         return [self._of_name[name][0] for name in names if name in self._of_name]
+
+    def _attempt(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]] | BaseException:
+        """What a group holds, or what the values' own code raises, which may leave with SystemExit too.
+
+        Short: CPython enters a handler that is further into a function than 256 instructions with an object that it
+        makes, and tries for ever where there is no memory left for that.
+        """
+        try:
+            return self._read(group)
+        except BaseException as error:
+            BaseException.__setattr__(error, "__traceback__", None)  # its frames hold what was loaded so far
+            return error
 
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
         source = reading(group["stream"], self.get)
@@ -229,6 +286,24 @@ class Restoring:
         if not self.bring_group(key):
             raise ImportError(f"what it shares could not be loaded: {self.failed.get(key, _ITSELF)}")
         return self._memos[key][place]
+
+
+def _is_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+def _size(group: dict[str, Any]) -> int:
+    """How many bytes a group was saved as, at most."""
+    return CHUNK * (len(group["stream"]) + sum(len(chunks) for _, chunks in group["buffers"]))
+
+
+def _has_room(size: int) -> bool:
+    """Whether so much memory is left, or plenty: then a value's own code has raised MemoryError for no lack of it."""
+    try:
+        mmap.mmap(-1, max(size, _PLENTY), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except OSError:
+        return False
+    return True
 
 
 def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:

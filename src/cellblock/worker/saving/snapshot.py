@@ -22,6 +22,7 @@ from cellblock.worker.saving import (
     figures,
     frames,
     functions,
+    imported,
     parts,
     patches,
     tensors,
@@ -31,6 +32,7 @@ from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
+from cellblock.worker.saving.imported import IMPORT
 from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
@@ -157,6 +159,8 @@ class _Snapshot:
             self._lost.append([what, "", reason, remedy])
 
     def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
+        if names is None:
+            self._take_imported()
         self._walk.begin, self._walk.go_on = self.work.pieces("walk"), self.work.go_on
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
@@ -198,6 +202,22 @@ class _Snapshot:
             "ambient": sorted(self._ambient),
             "index": self.evidence.index(),
         }
+
+    def _take_imported(self) -> None:
+        """The code of modules comes first, as what needs them does when it is loaded."""
+        for name, origin in imported.found():
+            with self._losing(f"module {name}"):
+                if not storable(label := f"{IMPORT}{name}"):
+                    raise Unsaved(origin, _UNSTORABLE, "give it another name")
+                pieces: dict[str, Piece] = {}
+                sink = self._sink(pieces)
+                sink.write(SIMPLE)
+                Pickler(sink, 5).dump(origin)
+                group = {"key": label, "stream": list(sink.finish()), **_ALONE}
+                self._groups.append(group)
+                self._ambient.append([label, label])
+                if self.trial is not None:
+                    self.trial.take_import(name, group, pieces)
 
     def _save_simple(self, name: str, value: Any) -> None:
         address = self._put(SIMPLE + dumps(value, 5))
@@ -472,6 +492,8 @@ def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
         return error.reason, error.remedy
     if type(error) is Ended:
         return str(error), UNLOADABLE
+    if is_a(error, MemoryError):
+        return "the session's memory limit leaves no room to save it in", "raise max_memory_mb, and make it again"
     what, remedy = advice(culprit)
     said = told(error)
     if is_a(error, TypeError, PicklingError) and "cannot pickle" in said:

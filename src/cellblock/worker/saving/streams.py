@@ -130,13 +130,14 @@ class Source:
             self._at += size
         return done
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int) -> Any:
+        """So many bytes, or those that are left: of several pieces a view of the one buffer that they are put into."""
         if self._at + size <= len(self._piece):
             piece = bytes(self._piece[self._at : self._at + size])
             self._at += size
             return piece
-        room = bytearray(size)
-        return bytes(room[: self.readinto(room)])
+        room = memoryview(bytearray(size))
+        return room[: self.readinto(room)]
 
     def readline(self) -> bytes:
         line = bytearray()

@@ -1,8 +1,9 @@
 """Loading what a snapshot wrote anew once, in the process that wrote it and will end: what fails is told in time.
 
 Groups that the standard pickler wrote alone are not tried: nothing of a cell's has a say in them. The definitions that
-the others need are loaded again, too; for other names the session's own values stand in the namespace. The process has
-walls: an `OSError` and a lack of memory or of threads say nothing of how a restore will go.
+the others need are loaded again, too; for other names the session's own values stand in the namespace. Modules of the
+session's own files are made again of their code. The process has walls: an `OSError`, also one that led to another
+error, and a lack of memory or of threads say nothing of how a restore will go.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from cellblock.worker.saving.facts import full_name
+from cellblock.worker.saving.imported import IMPORT
 from cellblock.worker.saving.restore import Restoring
 from cellblock.worker.saving.streams import CHUNK, gather
 
 MOST_BYTES = 64 * 2**20
 """Of all that is held to be loaded: what is larger is not tried."""
 _OF_WALLS = (OSError, MemoryError, RecursionError)
+_OF_FILES = "sqlite3.OperationalError"
+"""The same of a file that may not be opened."""
 
 Piece = bytes | memoryview
 Say = Callable[[str, list[list[str]]], None]
@@ -33,12 +38,22 @@ class Trial:
         self._pieces: dict[str, Piece] = {}
         self._fresh: list[str] = []
         self._left = MOST_BYTES
+        self._modules: list[str] = []
+        self._anew = False
+        """Whether a module was made anew, of other code maybe: what was saved before may need what it has no more."""
         self.originals: dict[tuple[str, str], Any] = {}
         """What cells have replaced in modules and values refer to."""
 
+    def take_import(self, module: str, group: dict[str, Any], pieces: Mapping[str, Piece]) -> None:
+        """Hold what a module was made of. It comes before all groups that could need it."""
+        self._modules.append(module)
+        self._groups.append(group)
+        self._pieces.update(pieces)
+        self._anew |= any(map(self._is_new, pieces))
+
     def take(self, group: dict[str, Any], pieces: Mapping[str, Piece], *, defines: bool) -> None:
         """Hold a group that was written, if it is to be loaded; of those that define something, others need them."""
-        fresh = any(map(self._is_new, pieces))
+        fresh = self._anew or any(map(self._is_new, pieces))
         size = sum(map(len, pieces.values()))
         if (fresh or defines) and size <= self._left:
             self._left -= size
@@ -53,19 +68,23 @@ class Trial:
         if not self._fresh:
             return
         again = {name for name, *_ in names}
+        for module in self._modules:
+            sys.modules.pop(module, None)
         main = ModuleType("__main__")
         vars(main).update((name, value) for name, value in namespace.items() if name not in again)
         sys.modules["__main__"] = main
-        some = {**record, "groups": self._groups, "names": names, "ambient": []}
+        some = {**record, "groups": self._groups, "names": names}
+        some["ambient"] = [row for row in record["ambient"] if row[0].startswith(IMPORT)]
         get = self._pieces.__getitem__
         restoring = Restoring(vars(main), some, get, gather(get), lambda _: None)
         restoring.originals.update(self.originals)
         failed: list[list[str]] = []
-        for key in self._fresh:
-            say(key, failed)
-            failed = []
-            if not restoring.bring_group(key) and not self._is_of_walls(key, restoring):
-                failed = [[key, restoring.failed[key]]]
+        with restoring.importing():
+            for key in self._fresh:
+                say(key, failed)
+                failed, restoring.short = [], False
+                if not restoring.bring_group(key) and not self._is_of_walls(key, restoring):
+                    failed = [[key, restoring.failed[key]]]
         say("", failed)
 
     def _is_of_walls(self, key: str, restoring: Restoring) -> bool:
@@ -74,8 +93,10 @@ class Trial:
         seen, work = {key}, [key]
         while work:
             here = work.pop()
-            error = restoring.errors.get(here)
-            if error is None or issubclass(error, _OF_WALLS) or "new thread" in restoring.failed[here]:
+            kinds = restoring.errors.get(here, [OSError])
+            if any(issubclass(one, _OF_WALLS) or full_name(one) == _OF_FILES for one in kinds):
+                return True
+            if "new thread" in restoring.failed[here]:
                 return True
             following = [one for one in needs[here] if one in restoring.failed and one not in seen]
             seen.update(following)
