@@ -25,6 +25,7 @@ from cellblock.worker.environment import ENVIRONMENT, lead_to_door, lead_to_pack
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
 from cellblock.worker.meter import Meter
+from cellblock.worker.references import refer
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
 
@@ -89,6 +90,8 @@ def run(
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     keep_interrupts()
+    refer("@interrupt", interrupt)
+    refer("@unraisable", sys.unraisablehook)
     ours = sockets.adopted(connection)
     channel = Channel(ours)
     meter = Meter(room.memory)  # before the walls: /proc is read-only behind them

@@ -239,7 +239,7 @@ class Runner:
                 self.world.clear()
             case Equip():
                 for spec in request.tools:
-                    self.world.bind_builtin(str(spec["name"]), self.tools.stub(spec))
+                    self.world.bind_tool(str(spec["name"]), self.tools.stub(spec))
             case Shell():
                 raise NoShell('there is no shell at trust level local: use trust_level="isolated"')
             case _:

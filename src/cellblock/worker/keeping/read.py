@@ -22,6 +22,7 @@ from cellblock.guard.sources import Source
 from cellblock.guard.world import World
 from cellblock.snapshots import Group, Snapshot
 from cellblock.values import portable
+from cellblock.worker.references import missing
 
 Row = tuple[str, str, str, str]
 _Ref = tuple[str, int]
@@ -264,6 +265,9 @@ class _Reading:
             raise _Unread(f"{data} is not granted here")
         return self._world.builtins[data]
 
+    def _tool(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
+        return self._world.tools.setdefault(data, missing(data))
+
     def _module(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
         return self._world.importer.module(data)
 
@@ -433,6 +437,7 @@ _MAKERS: dict[str, _Make] = {
     "object": lambda *_: object(),
     "nonetype": lambda *_: type(None),
     "known": _Reading._known,
+    "tool": _Reading._tool,
     "module": _Reading._module,
     "member": _Reading._member,
     "function": _Reading._function,
