@@ -125,6 +125,8 @@ def _serve(worker: Worker) -> None:
     leave, status = os._exit, exits.CHANGED
     try:
         status = worker.serve()
+    except MemoryError:
+        status = exits.MEMORY
     except BaseException:
         traceback.print_exc()
     finally:

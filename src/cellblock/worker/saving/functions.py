@@ -7,7 +7,7 @@ import marshal
 import types
 from typing import Any
 
-from cellblock.worker.references import RUNNER, Shown, key_of
+from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, SpaceOf, is_full, reducer
@@ -27,7 +27,7 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
         key = key_of(value)
         if key is None:
             raise Unsaved(value, *OF_RUNNER)
-        return building.referred, (key,)
+        return referred, (key,)
     if module is not None:
         return building.attribute, (module, value.__qualname__)
     place = saving.elsewhere(value)
