@@ -43,6 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
         setup=options.setup(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES),
         by_cell=arguments.cells,
         as_json=arguments.json,
-        save=None if arguments.save is None else Path(arguments.save),
+        save=None if arguments.save is None else options.directory(arguments.save),
     )
     return execute(job)
