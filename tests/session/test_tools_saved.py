@@ -122,7 +122,12 @@ def test_what_the_runner_gives_cells_is_saved_by_reference(reopened: Callable[..
 
 @pytest.mark.parametrize(
     "source",
-    ["import sys\nv = sys.meta_path", "v = price.__globals__", "v = display.__closure__"],
+    [
+        "import sys\nv = sys.meta_path",
+        "import sys\nv = type(sys.meta_path[0])",
+        "v = price.__globals__",
+        "v = display.__closure__",
+    ],
 )
 def test_insides_of_the_runner_cost_their_name_alone_and_are_told_as_such(
     reopened: Callable[..., Session], source: str

@@ -33,8 +33,15 @@ def referred(key: str) -> object:
 
 
 def is_runners(value: object) -> bool:
-    """True of the runner's functions, wherever a cell found them."""
-    module = value.__globals__.get("__name__") if type(value) is FunctionType else None
+    """True of the runner's functions and classes, wherever a cell found them.
+
+    Not of a type of ctypes, which tells who made it first.
+    """
+    module = None
+    if type(value) is FunctionType:
+        module = value.__globals__.get("__name__")
+    elif type(value) is type:
+        module = value.__module__
     return type(module) is str and module.startswith(RUNNER)
 
 

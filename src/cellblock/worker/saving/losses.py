@@ -9,7 +9,7 @@ from gc import get_referents
 from itertools import pairwise
 from typing import Any
 
-from cellblock.worker.references import RUNNER
+from cellblock.worker.references import is_runners
 from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
 from cellblock.worker.saving.walk import parts_of_class
 
@@ -162,7 +162,7 @@ def advice(value: object) -> tuple[str, str]:
         found = REMEDIES.get(full_name(kind))
         if found is not None:
             return found
-    if kind_of(value).startswith(RUNNER):
+    if is_runners(type(value)):
         return OF_RUNNER
     return f"{kind_of(value)}, which has no way to be saved", _GENERAL
 

@@ -57,8 +57,8 @@ class Origins:
         return self.module(value) is None and (not is_a(package, ModuleType) or self.module(package) is None)
 
     def of(self, value: Any) -> str | None:
-        """The module that holds a class or function under its own name; None where none does, `RUNNER` for the runner's
-        functions.
+        """The module that holds a class or function under its own name; None where none does, `RUNNER` for what is the
+        runner's.
         """
         known = self._found.get(id(value))
         if known is not None:

@@ -222,7 +222,7 @@ class Saving:
         how = _of_exactly(kind, REDUCERS) or NAMED.get(full_name(kind))
         if how is not None:
             return how
-        if full_name(kind).startswith(RUNNER) and self.origins.of(kind) is None:
+        if self.origins.of(kind) == RUNNER:
             return refuse
         for base, how in FAMILIES:
             if issubclass(kind, base):

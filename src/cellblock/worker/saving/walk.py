@@ -104,7 +104,7 @@ class Kinds(dict[int, int]):
             return ATOM
         if named == "pandas._libs.internals.BlockValuesRefs":  # it refers weakly to all that share a memory
             return BARE
-        if named.startswith(RUNNER) and self._origins.of(kind) is None:
+        if self._origins.of(kind) == RUNNER:
             return STOP
         families = set(map(full_name, mro_of(kind)))
         if not families.isdisjoint(_LEAVES):
