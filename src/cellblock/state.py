@@ -34,6 +34,11 @@ class Versioned:
     def __post_init__(self) -> None:
         if not isinstance(self.url, str | None):
             raise TypeError(f"url must be str, such as 'sqlite:///cells.db', not {type(self.url).__name__}")
+        after: object = self.hibernate_after
+        if not isinstance(after, int | float | None) or isinstance(after, bool):
+            raise TypeError(f"hibernate_after must be seconds, or None, not {type(after).__name__}")
+        if after is not None and not 0 < after < float("inf"):
+            raise ValueError(f"hibernate_after must be a number of seconds above 0, or None, not {after}")
 
 
 State = Live | Versioned

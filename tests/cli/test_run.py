@@ -502,3 +502,16 @@ def test_usage_error_shows_how_the_command_is_used(
     assert main(words) == 2
     told = capsys.readouterr()
     assert (told.out, told.err.startswith(usage), told.err.splitlines()[-1]) == ("", True, reason)
+
+
+@pytest.mark.parametrize("place", ["taken", "taken/below", "dangling"])
+def test_directory_that_cannot_be_made_is_told_before_anything_runs(
+    cellblock: Cellblock, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "taken").write_text("theirs")
+    (tmp_path / "dangling").symlink_to("nothing")
+    done = cellblock("run", "-", "--save", place, stdin=b"print('ran')")
+    assert (done.returncode, done.stdout) == (2, b"")
+    known = tmp_path / "taken" if "/" in place else place
+    assert done.stderr.decode() == f"cellblock: --save {place!r}: {str(known)!r} is no directory\n"
+    assert (tmp_path / "taken").read_text() == "theirs"

@@ -44,7 +44,9 @@ def test_list(stored: Run, url: str, cellblock: Run) -> None:
     assert lines[1].split()[:2] == ["report", "4"]
     done = stored("list", "--user", "nobody")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert b"no sessions of 'nobody'" in done.stderr
+    assert done.stderr.decode() == (
+        f"cellblock: no sessions of 'nobody' in {url}; other users have some: --user NAME, or --all-users\n"
+    )
 
 
 def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, url: str) -> None:
@@ -178,6 +180,7 @@ def test_verify_gc_and_delete(stored: Run) -> None:
         (["checkout", "report"], 2, b"REVISION"),
         (["merge", "report", "other"], 2, b"other"),
         (["list", "--store", "mysql://x"], 2, b"this is not the URL of a store"),
+        (["list", "--store", "sqlite:///x.db?objects="], 2, b"names no place for objects"),
         (["list", "--store", "sqlite:////proc/none/x.db"], 2, b"there is no store at sqlite:////proc/none/x.db"),
     ],
 )

@@ -261,9 +261,42 @@ def test_writing_past_the_disk_limit_is_refused_with_a_hint(open_session: Callab
     assert session.run(
         "try:\n    open('more', 'wb').write(bytes(8 * 2**20))\nexcept OSError as e: got = e.errno\ngot"
     ).value in (27, 28)
-    session.files.delete("big")
     session.run("import os\nif os.path.exists('more'): os.remove('more')")
     session.files.write("fits", bytes(2**20))
+
+
+def test_write_that_does_not_fit_leaves_the_file_and_its_other_names_as_they_were(
+    open_session: Callable[..., Session],
+) -> None:
+    session = open_session(limits=ExecutionLimits(max_disk_mb=4))
+    session.run("import os\nopen('a', 'w').write('precious')\nos.link('a', 'b')\nos.symlink('a', 'c')")
+    for path in ("a", "b", "c", "new", "d/e/new", "/tmp/d/new"):
+        with pytest.raises(FileRefused, match="max_disk_mb"):
+            session.files.write(path, bytes(8 * 2**20))
+    assert session.run("open('a').read(), sorted(os.listdir()), os.listdir('/tmp')").value == (
+        "precious",
+        ["a", "b", "c"],
+        [],
+    )
+    session.files.write("a", bytes(3 * 2**20))
+    session.files.write("a", bytes(range(256)) * (3 * 2**12))  # there is no room for both
+    assert session.run("open('b', 'rb').read() == bytes(range(256)) * (3 * 2**12)").value is True
+
+
+def test_one_file_too_many_is_refused_with_the_name_of_that_limit(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(max_files=20))
+    refused = []
+    for number in range(100):
+        try:
+            session.files.write(f"new/{number}/{number}", b"")
+        except FileRefused as error:
+            refused.append((number, str(error)))
+    first, message = refused[0]
+    assert message == (
+        f"'new/{first}/{first}' is one too many: the number of the session's files is at its limit"
+        " (raise ExecutionLimits(max_files=…))"
+    )
+    assert session.run("import os\nsorted(map(int, os.listdir('new')))").value == list(range(first))
 
 
 def test_list_names_regular_files_only_sorted(session: Session) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cellblock import ExecutionLimits, Opaque, Session, UnpicklableError
+from cellblock import CellblockError, ExecutionLimits, Opaque, Session, UnpicklableError
 from cellblock.executors.process import memory
 from cellblock.wire.messages import Finished
 
@@ -186,3 +186,21 @@ def test_process_that_is_gone_leaves_an_opaque() -> None:
     os.close(pidfd)
     assert fetched.beside == ()
     assert b"could not be read" in bytes(fetched.buffers[0])
+
+
+@pytest.mark.parametrize("walls", ["full", "reduced"])
+@pytest.mark.parametrize("value", [b"x" * 60_000_000, [f"{n:0100}" for n in range(600_000)]], ids=["one", "many"])
+def test_value_whose_message_finds_no_memory_inside_is_told_as_memory(
+    open_session: Callable[..., Session], readable_python: str, walls: str, value: object
+) -> None:
+    limits = ExecutionLimits(timeout_seconds=20, max_memory_mb=64)
+    session = open_session(limits=limits, walls=walls, python=readable_python)
+    session.run("k = 1")
+    for _ in range(2):
+        with pytest.raises(CellblockError) as caught:
+            session["x"] = value
+        assert str(caught.value).startswith("x: the session's process ended itself: it ran out of memory")
+        assert caught.value.hint.startswith("use less memory at a time, or raise ExecutionLimits(max_memory_mb=…); ")
+    assert session.run("6 * 7").value == 42
+    if walls == "full":
+        assert session.run("k").value == 1

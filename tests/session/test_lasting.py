@@ -543,7 +543,7 @@ def test_a_store_decides_neither_what_the_host_executes_nor_what_cells_reach(
     for _ in range(2):
         session = opened()
         assert session.run("import os\nx, os.path.exists('m')").value == (1, False)
-        assert repr(session) == "<Session isolated, open>"
+        assert repr(session) == "<Session 'one' of 'default', isolated, open>"
         assert session.run("import urllib.request\nurllib.request.urlopen('https://example.com')").error is not None
         assert session.limits == replace(ExecutionLimits(), max_memory_mb=100)
         assert session.resumed is not None
@@ -991,3 +991,20 @@ def test_function_that_was_called_aside_is_not_called_again(url: str) -> None:
                 assert session.resumed.lost == ()
             assert session["got"] == 7
     assert paid == [7]
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, float("nan"), float("inf"), "60", True])
+def test_hibernation_that_can_never_be_is_refused_at_once(seconds: object) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^hibernate_after must be"):
+        Versioned(hibernate_after=seconds)  # type: ignore[arg-type]
+
+
+def test_user_of_a_session_that_has_no_name_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^user='ana' is for a stored session, which has a name: Session\("):
+        Session(user="ana")
+
+
+def test_stored_session_shows_its_name_and_user(url: str) -> None:
+    with Session("q3", user="ana", state=Versioned(url)) as session:
+        assert repr(session) == "<Session 'q3' of 'ana', isolated, open>"
+    assert repr(session) == "<Session 'q3' of 'ana', isolated, closed>"

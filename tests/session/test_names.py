@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -80,3 +81,13 @@ def test_other_errors_have_no_such_hint(session: Session, source: str) -> None:
     error = session.run(source).error
     assert error is not None
     assert "undo" not in error.hint
+
+
+def test_a_value_that_does_not_end_holds_up_names_for_seconds_whatever_the_time_limit(
+    open_session: Callable[..., Session],
+) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=600))
+    session.run(shows("while True: pass") + "a = A(); b = 1")
+    began = time.monotonic()
+    assert {name: one.preview for name, one in session.names().items()}["a"] == _STAYS
+    assert time.monotonic() - began < 60  # ten times what it takes; half of the time limit is 300 s

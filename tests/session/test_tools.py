@@ -616,3 +616,25 @@ def test_any_number_of_calls_may_be_made_at_once(open_session: Callable[..., Ses
         "sum(await asyncio.gather(*[twice(n) for n in range(3000)]))"
     )
     assert (cell.value, cell.error) == (2999 * 3000, None)
+
+
+def test_tool_that_ends_an_iteration_is_told_by_name(open_session: Callable[..., Session]) -> None:
+    def following() -> int:
+        return next(iter(()))
+
+    async def following_later() -> int:
+        return next(iter(()))
+
+    session = open_session(tools=[following, following_later])
+    assert session.run("try: following()\nexcept StopIteration: caught = True\ncaught").value is True
+    error = session.run("await following_later()").error
+    assert error is not None
+    assert (error.type, error.message) == ("RuntimeError", "following_later() raised StopIteration")
+
+
+def test_tool_is_called_by_the_name_that_python_reads(open_session: Callable[..., Session]) -> None:
+    def tool() -> int:
+        return 1
+
+    tool.__name__ = "\ufb01nd"
+    assert open_session(tools=[tool]).run("\ufb01nd(), find()").value == (1, 1)

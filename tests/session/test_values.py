@@ -7,6 +7,7 @@ import decimal
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import PurePosixPath
 
@@ -188,3 +189,11 @@ async def test_async_session_sets_and_gets() -> None:
         await session.set("x", {"a": 1})
         assert await session.get("x") == {"a": 1}
         assert list(await session.names()) == ["x"]
+
+
+def test_name_is_the_one_that_python_reads(open_session: Callable[..., Session]) -> None:
+    for trust_level in ("isolated", "local"):
+        session = open_session(trust_level=trust_level)
+        session["\ufb01"] = 3
+        assert session.run("\ufb01, fi").value == (3, 3)
+        assert (session["\ufb01"], session["fi"], list(session.names())) == (3, 3, ["fi"])

@@ -278,7 +278,7 @@ spaces, pending, frame = {}, [], sys._getframe()
 while frame is not None:
     pending.append(frame.f_globals)
     frame = frame.f_back
-pending.append(display.__func__.__globals__)
+pending.append(display.__globals__)
 while pending:
     space = pending.pop()
     name = str(space.get("__name__")) if type(space) is dict else ""

@@ -251,6 +251,19 @@ def target(path: str, *, said: str = "--save ") -> Path:
         raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
     if not target.parent.is_dir():
         raise source.Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise source.Unusable(f"{said}{path!r}: it cannot be written there")
+    return _writable(target, target if target.exists() else target.parent, said)
+
+
+def directory(path: str) -> Path:
+    """Where `--save` puts files, made with the first one; `Unusable` where it cannot be made, as for `target`."""
+    target = Path(path)
+    known = next(one for one in (target, *target.absolute().parents) if os.path.lexists(one))
+    if not known.is_dir():
+        raise source.Unusable(f"--save {path!r}: {str(known)!r} is no directory")
+    return _writable(target, known, "--save ")
+
+
+def _writable(target: Path, known: Path, said: str) -> Path:
+    if not os.access(known, os.W_OK):
+        raise source.Unusable(f"{said}{str(target)!r}: it cannot be written there")
     return target

@@ -29,23 +29,26 @@ if TYPE_CHECKING:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the script that the command line names; the exit status."""
+    save = None if arguments.save is None else options.directory(arguments.save)
     name: str = arguments.file  # of stdin, which is read while a session opens: -
     code = None if name == "-" else source.decode(source.read(name), name)
     setup = options.setup(arguments, JSON_BYTES if arguments.json else options.SHOWN_BYTES)
     start = setup.start()
     import anyio
 
-    return anyio.run(_run, arguments, setup, start, code)
+    return anyio.run(_run, arguments, save, setup, start, code)
 
 
-async def _run(arguments: argparse.Namespace, setup: Setup, start: Start, script: str | None) -> int:
+async def _run(
+    arguments: argparse.Namespace, save: Path | None, setup: Setup, start: Start, script: str | None
+) -> int:
     session = setup.session()
     async with _opened(session, start, script) as code:
         sources = source.split(code) if arguments.cells else [code]
         await setup.put_inputs(session)
         await _prepare(session, arguments, code)
-        before = {} if arguments.save is None else await contents(session)
-        shelf = None if arguments.save is None else Shelf(Path(arguments.save))
+        before = {} if save is None else await contents(session)
+        shelf = None if save is None else Shelf(save)
         view = JsonLines(session, shelf) if arguments.json else Screen(session, shelf, option="--save DIR")
         with CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):

@@ -39,7 +39,9 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
     if arguments.json:
         return _json([{**asdict(row), "holder": row.holder and str(row.holder)} for row in rows])
     if not rows:
-        say(f"no sessions of {arguments.user!r} in {store.url}")
+        others = user is not None and store.sessions(None, limit=1)
+        more = "; other users have some: --user NAME, or --all-users" if others else ""
+        say(f"no sessions of {arguments.user!r} in {store.url}{more}")
         return DONE
     table(
         ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE"),

@@ -112,6 +112,8 @@ class World:
         self.flags = 0
         """What cells have set by `from __future__`, for those that follow."""
         self._sources: dict[str, list[Source]] = {}
+        self.tools: dict[str, Callable[..., object]] = {}
+        """Functions of the host by their names, and what stands for those that this session is without."""
         self._grant_policy()
 
     # ------------------------------------------------------------------------------- running
@@ -335,6 +337,11 @@ class World:
         """Have a name known everywhere, as Python's own are."""
         self.builtins[name] = value
         self._granted_names.add(name)
+
+    def bind_tool(self, name: str, function: Callable[..., object]) -> None:
+        """The same for a function that the session may be opened without, the next time."""
+        self.tools[name] = function
+        self.bind_builtin(name, function)
 
     def _grant_strings(self) -> None:
         index = self.policy.format_index

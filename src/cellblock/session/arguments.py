@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import os
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -16,7 +18,7 @@ from cellblock.walls import TrustLevel
 T = TypeVar("T")
 
 
-def state_of(name: str | None, state: State | Literal["default"] | None) -> State | None:
+def state_of(name: str | None, user: object, state: State | Literal["default"] | None) -> State | None:
     """What a session remembers, where it is said and where it is not."""
     if state != "default" and not isinstance(state, State | None):
         raise TypeError(f"state must be Versioned(), Live() or None, not {type(state).__name__}")
@@ -24,11 +26,25 @@ def state_of(name: str | None, state: State | Literal["default"] | None) -> Stat
         raise TypeError(f"name must be str, not {type(name).__name__}")
     if name is None and isinstance(state, Versioned):
         raise ValueError('a session that lasts needs a name: Session("name", state=…)')
+    if name is None and user != "default":
+        raise ValueError(f'user={user!r:.100} is for a stored session, which has a name: Session("name", user=…)')
     if name is not None and (state is None or isinstance(state, Live)):
         raise ValueError("only a session that lasts has a name: leave out the name, or state=")
     if state == "default":
         return Live() if name is None else Versioned()
     return state
+
+
+def as_read(name: object) -> str:
+    """A name as Python reads it in source: `ﬁ`, one character, as `fi`."""
+    return unicodedata.normalize("NFKC", str(name))
+
+
+def identifier(name: object, what: str) -> str:
+    """A name as Python reads it; ValueError, told as `what`, for what can be none."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(as_read(name)):
+        raise ValueError(f"{name!r} {what}")
+    return as_read(name)
 
 
 def require_text(**given: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import keyword
 import logging
 import os
 import random
@@ -34,7 +33,9 @@ from cellblock.network import destinations
 from cellblock.patience import LOCK_SECONDS, left
 from cellblock.policy import Policy
 from cellblock.session.arguments import (
+    as_read,
     container_of,
+    identifier,
     modules_of,
     mounts_of,
     require_text,
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
+_SURVEY_SECONDS, _APART_SECONDS = 2.0, 8.0
+"""How long `names()` waits for all values together, and, where that is not enough, for copies that show them apart."""
 _MOST_SAID = 500
 _UNREAD_EVENTS = 16
 """Events that a stream holds for who reads it; the cell waits where there are more."""
@@ -139,7 +142,7 @@ class AsyncSession(Versions):
         if isinstance(python, str):
             require_text(python=python)
         self.user = user
-        self.state = state_of(name, state)
+        self.state = state_of(name, user, state)
         self.trust_level: TrustLevel = trust_level or "isolated"
         self.walls: Walls = walls or "full"
         self.seed = self._own_seed = secrets.randbits(64) if seed is None else seed
@@ -179,7 +182,8 @@ class AsyncSession(Versions):
     def __repr__(self) -> str:
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
         state = "closed" if self._closed else "asleep" if self._asleep else "open" if self._kernel else "not open"
-        return f"<{type(self).__name__} {level}, {state}>"
+        whose = "" if self.name is None else f"{self.name!r} of {self.user!r}, "
+        return f"<{type(self).__name__} {whose}{level}, {state}>"
 
     # ------------------------------------------------------------------------------- life
 
@@ -664,7 +668,7 @@ class AsyncSession(Versions):
 
     async def get(self, name: str) -> object:
         """A name's value where it is portable, an `Opaque` where it is not; KeyError if it is unbound."""
-        cell = await self._ask(Fetch(name=name))
+        cell = await self._ask(Fetch(name=as_read(name)))
         if cell.error is not None and cell.error.type == "KeyError":
             raise KeyError(name)
         return _answer(cell, name)
@@ -674,8 +678,7 @@ class AsyncSession(Versions):
 
         At `local` the copy is a deep one, nothing is pickled, and objects of classes that the policy grants stay live.
         """
-        if not str(name).isidentifier() or keyword.iskeyword(name):
-            raise ValueError(f"{name!r} is not a name")
+        name = identifier(name, "is not a name")
         cell = await self._ask((await self._awake()).binding(name, value))
         if cell.error is not None and cell.error.kind != "raised":
             raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
@@ -707,10 +710,10 @@ class AsyncSession(Versions):
         The preview of a value whose `__repr__` ends its process, or does not end, says so.
         """
         seconds = self.limits.timeout_seconds / 2
-        cell = await self._ask(Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW), seconds=seconds)
+        survey = Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW)
+        cell = await self._ask(survey, seconds=min(seconds, _SURVEY_SECONDS))
         if cell.error is not None and cell.error.kind in ("timeout", "crashed"):
-            apart = Survey(max_names=_MAX_NAMES, max_preview=_PREVIEW, apart=seconds)
-            cell = await self._ask(apart, seconds=seconds)
+            cell = await self._ask(replace(survey, apart=min(seconds, _APART_SECONDS)), seconds=seconds)
         found = {}
         rows = _answer(cell, "names")
         for row in rows if isinstance(rows, list) else ():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-import keyword
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,6 +20,7 @@ import anyio
 from cellblock.callers import Caller, callers
 from cellblock.policy import FunctionGrant
 from cellblock.session.account import Account
+from cellblock.session.arguments import identifier
 from cellblock.session.threads import LARGE, Threads, off_loop
 from cellblock.text import message_of
 from cellblock.tools.tool import about, listed
@@ -75,8 +75,9 @@ class Toolbox:
             self._add(grant.name, grant.function)
 
     def _add(self, name: str, tool: Tool) -> None:
-        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-            raise ValueError(f"{name!r} cannot be the name of a tool: cells could not call it")
+        unusable = "cannot be the name of a tool: cells could not call it"
+        if (name := identifier(name, unusable)).startswith("__"):
+            raise ValueError(f"{name!r} {unusable}")
         if name in self._tools:
             raise ValueError(f"two tools are called {name!r}")
         self._tools[name] = tool
@@ -146,11 +147,13 @@ class Toolbox:
                 buffers = await _packed_off_loop(await _begin(tool, call))
             else:
                 left = partial(self.account.share, call.size)
-                buffers = await self._threads.run(lambda: _packed(_begin(tool, call)), left)
+                return await self._threads.run(partial(_called, tool, call), left)  # type: ignore[no-any-return]
             return ToolReply(call=call.call, buffers=buffers)
         except portable.NotPortable as error:
             return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
         except Exception as error:  # whatever it is, it is the cell's to handle
+            if isinstance(error.__cause__, StopIteration) and str(error) == "coroutine raised StopIteration":
+                return _failed(call, "RuntimeError", f"{call.name}() raised StopIteration")
             return _failed(call, type(error).__name__, message_of(error, _MAX_MESSAGE))
         except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
             if ends_this_task(error):
@@ -176,6 +179,14 @@ def _begin(tool: Tool, call: Asked) -> Any:
     if call.gone():
         raise RuntimeError(f"{call.name}() was not called: its cell has ended or met its time limit")
     return tool(*call.args, **call.kwargs)
+
+
+def _called(tool: Tool, call: Asked) -> ToolReply:
+    """The answer of a plain function. No coroutine could raise what ends an iteration."""
+    try:
+        return ToolReply(call=call.call, buffers=_packed(_begin(tool, call)))
+    except StopIteration as error:
+        return _failed(call, type(error).__name__, message_of(error, _MAX_MESSAGE))
 
 
 def _packed(result: object, max_bytes: int = portable.MAX_BYTES) -> tuple[Buffer, ...]:

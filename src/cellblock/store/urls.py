@@ -71,7 +71,7 @@ def _read(url: str) -> StoreUrl | StoreError:
     options = dict(found.options)
     objects, path = options.pop("objects", ""), unquote(found.path.removeprefix("/"))
     schema = options.pop("schema", "cellblock") if found.scheme.startswith("postgres") else ""
-    if "://" in objects and not _is_bucket(parsed(objects)):
+    if ("objects" in found.options and not objects) or ("://" in objects and not _is_bucket(parsed(objects))):
         return StoreError(f"the URL {found} names no place for objects", hint="objects=DIRECTORY or s3://bucket/prefix")
     if found.scheme.startswith("postgres"):
         if not _SCHEMA.fullmatch(schema):

@@ -12,8 +12,8 @@ Each opens a kernel of its own. No test waits for a time to pass; a kernel that 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -47,6 +47,41 @@ PATIENCE = 30.0
 _LIMIT = 10_000
 _UNTIL_TOLD = "print('begun')\nimport os, time\nwhile not os.path.exists('go'): time.sleep(0.005)\n"
 """A cell that goes on when the host writes the file `go`."""
+
+
+_FILES_OF_A_CELL = """
+import os
+with open("whole", "w") as file: file.write("precious")
+os.chmod("whole", 0o640)
+os.link("whole", "twin")
+os.symlink("whole", "link")
+with open("sparse", "w") as file: file.truncate(3 * 2**20)
+with open("shut", "w") as file: file.write("shut")
+os.chmod("shut", 0o200)
+os.mkdir("kept")
+os.symlink("kept/made", "dangling")
+"""
+_ALL_FILES = """
+import os
+def look(path):
+    one = os.lstat(path)
+    held = open(path).read(8) if path in ("./whole", "./sparse") else ""
+    return path, one.st_mode, one.st_nlink, one.st_size, one.st_blocks, one.st_mtime_ns if held else 0, held
+[look(os.path.join(at, name)) for at, below, names in os.walk(".") for name in sorted(below + names)]
+"""
+
+
+@contextmanager
+def _small_files(most: int) -> Iterator[None]:
+    """This process may write no file of more than so many bytes."""
+    from resource import RLIMIT_FSIZE, getrlimit, setrlimit  # which not every system has
+
+    soft, hard = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_FSIZE, (soft, hard))
 
 
 def cell(source: str) -> Run:
@@ -800,6 +835,21 @@ class ExecutorConformance:
         assert kernel.files.list() == ["deep/er/in.bin", "out"]
         kernel.files.delete("out")
         assert await value(kernel, "__import__('os').path.exists('out')") is False
+
+    @pytest.mark.usefixtures("system")
+    async def test_write_by_the_host_that_is_refused_changes_nothing(self, kernel: Kernel) -> None:
+        await finished(kernel, _FILES_OF_A_CELL)
+        seen = await value(kernel, _ALL_FILES)
+        with _small_files(2**20):
+            for path in ("whole", "twin", "link", "sparse", "shut", "new", "a/b/new", "kept/new", "dangling"):
+                with pytest.raises(FileRefused):
+                    kernel.files.write(path, bytes(2**20 + 1))
+        assert await value(kernel, _ALL_FILES) == seen
+        for path in ("twin", "link", "sparse", "shut", "dangling"):
+            kernel.files.write(path, path.encode())
+        read = await value(kernel, "import os\n[open(p).read() for p in ('whole', 'twin', 'sparse', 'kept/made')]")
+        assert read == ["link", "link", "sparse", "dangling"]
+        assert await value(kernel, "[os.path.islink('link'), oct(os.stat('whole').st_mode)]") == [True, "0o100640"]
 
     @pytest.mark.usefixtures("system")
     async def test_paths_that_lead_outside_are_refused(self, kernel: Kernel) -> None:

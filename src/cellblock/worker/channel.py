@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from dataclasses import replace
-from os import close, getpid
+from os import _exit, close, getpid
 from select import POLLIN, poll
 from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
 from threading import RLock
@@ -15,6 +15,7 @@ from cellblock.wire.codec import MAX_HEAD_BYTES, decode_request, encode_event, o
 from cellblock.wire.frames import PACKET_BYTES, Assembler, Frame, packets
 from cellblock.wire.messages import Display, Event, Failure, Finished, Request
 from cellblock.wire.packed import pack_event, unpack_request
+from cellblock.worker import exits
 from cellblock.worker.interpreter import cut
 from cellblock.worker.interrupts import whole
 from cellblock.worker.show.mime import Bundle
@@ -130,13 +131,16 @@ class Channel:
                 (self._checkpoint,) = _INT.unpack(payload)
             if not size:
                 return None
-            packet = bytes(self._view[:size])
-            request = unpack_request(packet)
-            if request is not None:
-                return request
-            frame = self._assembler.feed(packet)
-            if frame is not None:
-                return decode_request(frame)
+            try:
+                packet = bytes(self._view[:size])
+                request = unpack_request(packet)
+                if request is not None:
+                    return request
+                frame = self._assembler.feed(packet)
+                if frame is not None:
+                    return decode_request(frame)
+            except MemoryError:  # the rest of the message is no message, to a cell that calls a tool neither
+                _exit(exits.MEMORY)
 
     def let_go(self) -> None:
         """In a forked child, a frozen copy too: neither take what is the worker's nor keep its sockets open."""

@@ -24,6 +24,15 @@ def on_import(name: str, hook: Hook) -> None:
         hook(module)
 
 
+def replace(holder: Any, name: str, function: Callable[..., object]) -> None:
+    """Put a function of the runner's into a module, or a class of one, as one of its own, which states name."""
+    is_module = isinstance(holder, ModuleType)
+    function.__name__ = name
+    function.__qualname__ = name if is_module else f"{holder.__qualname__}.{name}"
+    function.__module__ = holder.__name__ if is_module else holder.__module__
+    setattr(holder, name, function)
+
+
 def hook_of(name: str) -> Hook | None:
     """What is called with the module `name` when it has run."""
     return _finder.hooks.get(name)

@@ -26,6 +26,7 @@ from cellblock.worker.environment import ENVIRONMENT, lead_to_door, lead_to_pack
 from cellblock.worker.integrity import Integrity
 from cellblock.worker.interrupts import interrupt, keep_interrupts
 from cellblock.worker.meter import Meter
+from cellblock.worker.references import refer
 from cellblock.worker.requests import Worker
 from cellblock.worker.streams import Streams
 
@@ -101,6 +102,8 @@ def run(
     threading.stack_size(_STACK_BYTES)
     signal.signal(signal.SIGINT, interrupt)  # the host may interrupt from the hello on
     keep_interrupts()
+    refer("@interrupt", interrupt)
+    refer("@unraisable", sys.unraisablehook)
     ours = sockets.adopted(connection)
     channel = Channel(ours)
     meter = Meter(room.memory)  # before the walls: /proc is read-only behind them
@@ -134,6 +137,8 @@ def _serve(worker: Worker) -> None:
     leave, status = os._exit, exits.CHANGED
     try:
         status = worker.serve()
+    except MemoryError:
+        status = exits.MEMORY
     except BaseException:
         traceback.print_exc()
     finally:

@@ -49,7 +49,7 @@ from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine import layout
 from cellblock.worker.copies import copy_of
 from cellblock.worker.environment import lead_to_packages
-from cellblock.worker.import_hooks import on_import
+from cellblock.worker.import_hooks import on_import, replace
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter
 from cellblock.worker.interrupts import (
@@ -64,6 +64,7 @@ from cellblock.worker.interrupts import (
 from cellblock.worker.meter import Meter
 from cellblock.worker.names import Names
 from cellblock.worker.reap import Children, begun, reap
+from cellblock.worker.references import refer
 from cellblock.worker.show.display import bundle
 from cellblock.worker.show.figures import close_shown, install
 from cellblock.worker.show.figures import flush as open_figures
@@ -100,6 +101,7 @@ class Worker:
         "_reserved",
         "_scoped",
         "_sealed",
+        "_shows",
         "_standing",
         "_streams",
         "_tools",
@@ -130,6 +132,7 @@ class Worker:
         self._reserved: tuple[memoryview, ...] = ()
         self._changed = False
         install(self._voice.show)
+        self._shows = refer("@display", self._displaying())
         self._use(Interpreter())
         on_import("IPython.display", self._take_over_display)
         on_import("PIL.ImageShow", self._take_over_pictures)
@@ -139,7 +142,7 @@ class Worker:
         self._interpreter = interpreter
         self._names = Names(interpreter)
         self._rehearsal = pack_request(Run(source=interpreter.rehearsal, filename="<rehearsal>", max_text=10_000), 0)
-        interpreter.offer("display", self._display)
+        interpreter.offer("display", self._shows)
         if self._scoped:
             self._scope()
         channel = self._channel
@@ -435,7 +438,8 @@ class Worker:
             self._channel, self._voice.speak, self._streams.place_of_call, encode=portably, beside=self._beside
         )
         for spec in request.tools:
-            self._interpreter.offer(str(spec["name"]), tools.stub(spec))
+            name = str(spec["name"])
+            self._interpreter.offer(name, refer(name, tools.stub(spec)))
 
     def _restore(self, told: bytes) -> list[list[str]]:
         """Bind what a record says; the names that could not be. Of one by another Python, run the definitions again."""
@@ -489,10 +493,15 @@ class Worker:
         if getpid() != self._pid:
             _exit(0)
 
-    def _display(self, *values: object, **_options: object) -> None:
+    def _displaying(self) -> Callable[..., None]:
         """The `display` of cells; Jupyter's options for how to show mean nothing here."""
-        sheltered(self._show_values, values)
-        raise_postponed()
+
+        def display(*values: object, **_options: object) -> None:
+            sheltered(self._show_values, values)
+            raise_postponed()
+
+        display.__qualname__ = "display"
+        return display
 
     def _show_values(self, values: tuple[object, ...]) -> None:
         for value in values:
@@ -505,16 +514,16 @@ class Worker:
 
     def _take_over_display(self, module: Any) -> None:
         """Have IPython's `display` show things here; without its shell it would print their reprs."""
-        module.display = self._display
+        module.display = self._shows
 
     def _take_over_pictures(self, module: Any) -> None:
         """Have `image.show()` of PIL show here; it would look for a program with a window."""
 
         def show(image: object, *_: object, **_options: object) -> bool:
-            self._display(image)
+            self._shows(image)
             return True
 
-        module.show = show
+        replace(module, "show", show)
 
 
 _OF_COMMANDS = (shell.CommandFailed, OSError, ValueError)

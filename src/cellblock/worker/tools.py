@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.values import portable
@@ -22,6 +23,7 @@ from cellblock.wire.messages import Reserved, ToolCalled, ToolReply, ToolRoom
 from cellblock.worker.beside import leave, places_of, reserve
 from cellblock.worker.interpreter import ToolError
 from cellblock.worker.interrupts import whole
+from cellblock.worker.references import Shown
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -268,17 +270,12 @@ def _exception(name: str, message: str) -> Exception:
     return kinds[-1](message)
 
 
-_OF_A_MESSAGE = {"__module__": "builtins", "__init__": lambda self, _: None, "__str__": lambda self: self.args[0]}
-
-
-class Shown:
-    """Stands for a value that is not here, or that nothing can go through, and is shown as a text."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-
-    def __repr__(self) -> str:
-        return self._shown
+_OF_A_MESSAGE = {
+    "__module__": "builtins",
+    # without globals of the runner's, for cells keep such errors
+    "__init__": FunctionType((lambda self, _: None).__code__, {}),
+    "__str__": FunctionType((lambda self: self.args[0]).__code__, {}),
+}
 
 
 def _signature(spec: Spec) -> inspect.Signature:

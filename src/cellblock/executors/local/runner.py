@@ -41,9 +41,9 @@ from cellblock.worker import survey
 from cellblock.worker.failures import chained, describe, refused
 from cellblock.worker.keeping import Row, Written, read, unkept
 from cellblock.worker.names import Names
+from cellblock.worker.references import Shown
 from cellblock.worker.saving.losses import at_once
 from cellblock.worker.show.display import bundle
-from cellblock.worker.tools import Shown
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -240,7 +240,7 @@ class Runner:
                 self.world.clear()
             case Equip():
                 for spec in request.tools:
-                    self.world.bind_builtin(str(spec["name"]), self.tools.stub(spec))
+                    self.world.bind_tool(str(spec["name"]), self.tools.stub(spec))
             case Shell():
                 raise NoShell('there is no shell at trust level local: use trust_level="isolated"')
             case _:

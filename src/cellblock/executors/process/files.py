@@ -12,6 +12,8 @@ import os
 import stat
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
 from typing import ClassVar
 
 from cellblock.errors import FileRefused, SessionClosed
@@ -34,6 +36,7 @@ _ANOTHERS = -1
 """The size in the version of a file that a cell wrote while the host did: no file is as large."""
 _TRIES = 100
 """A walk through `..` is refused with EAGAIN when anything was mounted or renamed on this machine meanwhile."""
+_MOST_LINKS = 40
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOTS = {
@@ -68,16 +71,15 @@ class ProcessFiles:
         """Create or replace a file; missing directories are made. Its version: no other write leads to the same.
 
         A cell that writes later changes the time that is set here; one that wrote before left other bytes.
+        One that is refused leaves everything as it was.
         """
         where = self._own(path)
-        self._make_parents(where)
-        with self._guard(path):
-            file = self._open_for_writing(where)
+        with self._guard(path), ExitStack() as undo:
+            file = self._open_for_writing(where, path, undo)
             try:
                 self._require_regular(file, path)
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(file, view) :]
+                _fill(file, data)
+                undo.pop_all()
                 now = os.fstat(file)  # a clock tick takes milliseconds: another write within it has this time, too
                 os.utime(file, ns=(now.st_atime_ns, now.st_mtime_ns - 1))
                 left = *_version(os.fstat(file))[:3], len(data)
@@ -118,12 +120,8 @@ class ProcessFiles:
     def delete(self, path: str) -> None:
         """Remove one file."""
         where = self._own(path)
-        with self._guard(path):
-            parent = self._open(os.path.dirname(where), _DIRECTORY)
-            try:
-                os.unlink(os.path.basename(where), dir_fd=parent)
-            finally:
-                os.close(parent)
+        with self._guard(path), self._parent(where) as (parent, name):
+            os.unlink(name, dir_fd=parent)
 
     def list(self) -> list[str]:
         """Every file in the workspace, by its path there, sorted; links, special files and mounts are left out."""
@@ -180,30 +178,61 @@ class ProcessFiles:
                     return openat2(self._root, where, flags, mode, resolve)
             return openat2(self._root, where, flags, mode, resolve)
 
-    def _make_parents(self, where: str) -> None:
-        parts = where.split("/")[:-1]
-        with self._guard(where):
-            for depth in range(1, len(parts)):
-                parent = self._open("/".join(parts[:depth]), _DIRECTORY)
+    def _open_for_writing(self, where: str, path: str, undo: ExitStack) -> int:
+        """The file, made where there is none, as are the directories above; `undo` removes what was made."""
+        for _ in range(_MOST_LINKS):
+            with contextlib.suppress(FileNotFoundError):
+                return self._open_existing(where)
+            self._make_parents(where, path, undo)
+            with self._parent(where) as (parent, name):
                 try:
-                    os.mkdir(parts[depth], dir_fd=parent)
-                    made = os.open(parts[depth], _PLACE, dir_fd=parent)
-                    try:
-                        os.chmod(f"/proc/self/fd/{made}", 0o755)  # noqa: S103 - as a cell makes one, whose umask is not the host's
-                    finally:
-                        os.close(made)
-                except FileExistsError:
+                    with _one_more(path):
+                        file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, 0o600, dir_fd=parent)
+                except FileExistsError:  # a link to what does not exist
+                    where = f"{os.path.dirname(where)}/{os.readlink(name, dir_fd=parent)}"
                     continue
-                finally:
-                    os.close(parent)
+            undo.callback(self._unmake, where, os.fstat(file))
+            os.fchmod(file, 0o644)  # whatever the host's umask is
+            return file
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _open_for_writing(self, where: str) -> int:
+    def _open_existing(self, where: str) -> int:
         try:
-            file = self._open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return self._open(where, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        os.fchmod(file, 0o644)  # whatever the host's umask is
-        return file
+            return self._open(where, os.O_RDWR)
+        except PermissionError:  # it may be written, and not read
+            return self._open(where, os.O_WRONLY)
+
+    def _make_parents(self, where: str, path: str, undo: ExitStack) -> None:
+        parts = where.split("/")[:-1]
+        for depth in range(1, len(parts)):
+            directory = "/".join(parts[: depth + 1])
+            with self._parent(directory) as (parent, name), contextlib.suppress(FileExistsError):
+                with _one_more(path):
+                    os.mkdir(name, dir_fd=parent)
+                undo.callback(self._unmake, directory)
+                made = os.open(name, _PLACE, dir_fd=parent)
+                try:
+                    os.chmod(f"/proc/self/fd/{made}", 0o755)  # noqa: S103 - as a cell makes one, whose umask is not the host's
+                finally:
+                    os.close(made)
+
+    def _unmake(self, where: str, file: os.stat_result | None = None) -> None:
+        """Remove a file that was made, if it is this one still; without one a directory, if it is empty."""
+        with contextlib.suppress(OSError, SessionClosed), self._parent(where) as (parent, name):
+            if file is None:
+                os.rmdir(name, dir_fd=parent)
+            elif os.path.samestat(file, os.stat(name, dir_fd=parent, follow_symlinks=False)):
+                os.unlink(name, dir_fd=parent)
+
+    @contextlib.contextmanager
+    def _parent(self, where: str) -> Iterator[tuple[int, str]]:
+        """A descriptor of the directory that holds a file, and the file's name there."""
+        directory, name = os.path.split(where)
+        parent = self._open(directory, _DIRECTORY)
+        try:
+            yield parent, name
+        finally:
+            os.close(parent)
 
     def _require_regular(self, file: int, path: str) -> None:
         mode = os.fstat(file).st_mode
@@ -255,22 +284,43 @@ class _Guard:
             raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint, errno=error.errno or 0) from None
 
 
+@contextlib.contextmanager
+def _one_more(path: str) -> Iterator[None]:
+    """Make a file or a directory: there is no room for one more where their number is at its limit."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        reason = f"{path!r:.300} is one too many: the number of the session's files is at its limit"
+        raise FileRefused(reason, hint="raise ExecutionLimits(max_files=…)", errno=errno.ENOSPC) from None
+
+
+def _fill(file: int, data: bytes) -> None:
+    """Have these bytes be all that a file holds; it keeps what it holds where there is no room for them."""
+    before = os.fstat(file)
+    most, _ = getrlimit(RLIMIT_FSIZE)
+    try:
+        if most != RLIM_INFINITY and len(data) > most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        if data:
+            os.posix_fallocate(file, 0, len(data))
+    except OSError:
+        os.ftruncate(file, before.st_size)  # some systems leave what they have reserved
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        raise
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
+    os.ftruncate(file, len(data))
+
+
 def _holds(file: int, data: bytes) -> bool:
-    """Whether a file that is open for writing has these bytes; not if that cannot be seen."""
+    """Whether a file has these bytes; not if that cannot be seen."""
     try:
-        again = os.open(f"/proc/self/fd/{file}", os.O_RDONLY | _SAFE)
-    except (PermissionError, BlockingIOError):  # a cell's own rights and leases
+        return all(os.pread(file, 1 << 20, at) == data[at : at + (1 << 20)] for at in range(0, len(data), 1 << 20))
+    except OSError:  # open to be written alone
         return False
-    try:
-        view = memoryview(data)
-        while view:
-            chunk = os.read(again, 1 << 20)
-            if not chunk or chunk != view[: len(chunk)]:
-                return False
-            view = view[len(chunk) :]
-        return True
-    finally:
-        os.close(again)
 
 
 def _part(file: int, start: int, size: int) -> bytes:

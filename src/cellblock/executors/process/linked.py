@@ -423,7 +423,10 @@ def death_of(status: int | None) -> Died:
     if os.WIFSIGNALED(status):
         return Died(signal=os.WTERMSIG(status))
     left = os.WEXITSTATUS(status)
-    return Died(status=left, reason=exits.REASONS.get(left, ""), untaken=left == exits.CHANGED_BETWEEN)
+    excess = "more than its memory limit" if left == exits.MEMORY else ""
+    return Died(
+        status=left, reason=exits.REASONS.get(left, ""), excess=excess, untaken=left == exits.CHANGED_BETWEEN
+    )
 
 
 def said_of(death: Died) -> str:

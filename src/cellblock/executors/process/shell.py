@@ -146,7 +146,7 @@ class Shell:
         """The worker's death, with what init killed it for, if it did."""
         with contextlib.suppress(EOFError):
             self._hear()
-        return replace(death, excess=self._excess, unruly=self._unruly)
+        return replace(death, excess=self._excess or death.excess, unruly=self._unruly)
 
     async def end_since(self, began: float, frozen: list[int]) -> int:
         """Kill what the worker has started since a time of CLOCK_BOOTTIME; how many processes that were."""

@@ -158,7 +158,7 @@ class Keeper:
         death = death_of(self._ended.pop(token, None))
         if self._outgrown:
             death = replace(death, reason=f"was ended: {self._outgrown}")
-        return replace(death, excess=self._excess, unruly=self._unruly)
+        return replace(death, excess=self._excess or death.excess, unruly=self._unruly)
 
     def tell(self, what: str, **more: float) -> None:
         """Send a message."""

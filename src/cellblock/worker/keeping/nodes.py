@@ -64,7 +64,9 @@ class Describing:
     def __init__(self, world: World) -> None:
         self._world = world
         self._known: dict[int, str] = {
-            id(value): name for name, value in world.builtins.items() if "." not in name and name != "_"
+            id(value): name
+            for name, value in (*world.builtins.items(), *world.tools.items())
+            if "." not in name and name != "_"
         }
         self._members: dict[int, tuple[str, str]] | None = None
         self.sources: dict[str, Source] = {}
@@ -80,7 +82,8 @@ class Describing:
         elif value is type(None):
             node.kind, node.shared = "nonetype", False
         elif (name := self._known.get(id(value))) is not None:
-            node.kind, node.data, node.shared = "known", name, False
+            is_tool = self._world.tools.get(name) is value
+            node.kind, node.data, node.shared = "tool" if is_tool else "known", name, False
         elif (write := _WRITERS.get(id(kind))) is not None:
             write(self, graph, node)
         elif kind is Module:

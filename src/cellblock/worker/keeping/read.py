@@ -22,6 +22,7 @@ from cellblock.guard.sources import Source
 from cellblock.guard.world import World
 from cellblock.snapshots import Group, Snapshot
 from cellblock.values import portable
+from cellblock.worker.references import missing
 
 Row = tuple[str, str, str, str]
 _Ref = tuple[str, int]
@@ -249,6 +250,9 @@ class _Reading:
             raise _Unread(f"{data} is not granted here")
         return self._world.builtins[data]
 
+    def _tool(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
+        return self._world.tools.setdefault(data, missing(data))
+
     def _member(self, _ref: _Ref, data: Any, _children: list[_Ref]) -> Any:
         module, name = data
         found = vars(self._world.importer.module(module)).get(name, _MISSING)
@@ -409,6 +413,7 @@ _MAKERS: dict[str, _Make] = {
     "object": lambda *_: object(),
     "nonetype": lambda *_: type(None),
     "known": _Reading._known,
+    "tool": _Reading._tool,
     "module": lambda reading, ref, data, children: reading._world.importer.module(data),
     "member": _Reading._member,
     "function": _Reading._function,

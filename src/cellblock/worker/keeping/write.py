@@ -213,7 +213,7 @@ class _Packing:
             return f"<{node.kind} {_called(node.value)}>"
         if all(self._graph.nodes[one].kind in _SHOWN for one in self._reached(number)):
             return cut(_brief.repr(node.value), _PREVIEW)
-        named = f" {node.data}" if node.kind in ("module", "enum", "known") else ""
+        named = f" {node.data}" if node.kind in ("module", "enum", "known", "tool") else ""
         return f"<{type_name(node.value)}{named}>"
 
 

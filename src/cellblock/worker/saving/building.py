@@ -26,6 +26,8 @@ from types import (
 )
 from typing import Any
 
+from cellblock.worker.references import Shown, referred
+
 _OF_TYPES = {
     kind.__name__: kind
     for name, kind in vars(sys.modules["types"]).items()
@@ -52,6 +54,10 @@ def module(name: str) -> ModuleType:
     if name not in sys.modules:
         __import__(name)
     return sys.modules[name]
+
+
+def shown(text: str) -> Shown:
+    return Shown(text)
 
 
 def package(name: str, parts: tuple[str, ...]) -> ModuleType:
@@ -551,6 +557,8 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     made_by,
     set_parts,
     databases,
+    referred,
+    shown,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

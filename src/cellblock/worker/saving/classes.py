@@ -11,9 +11,10 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import flags_of, is_a, module_of, name_of, names_in, qualname_of
-from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.patches import is_library
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import VARIABLES
@@ -29,6 +30,8 @@ _OF_MEMBERS = (
 @family(type)
 def _class(saving: Saving, value: type) -> Reduced:
     module = saving.origins.of(value)
+    if module == RUNNER:
+        raise Unsaved(value, *OF_RUNNER)
     if module is not None:
         return building.attribute, (module, qualname_of(value))
     if building._OF_TYPES.get(name_of(value)) is value:

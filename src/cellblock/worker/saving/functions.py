@@ -7,8 +7,9 @@ import marshal
 import types
 from typing import Any
 
+from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
-from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, SpaceOf, is_full, reducer
 from cellblock.worker.saving.reach import reached_by_code
 
@@ -22,6 +23,11 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     if number is not None:
         return BUILDER, (number,)
     module = saving.origins.of(value)
+    if module == RUNNER:
+        key = key_of(value)
+        if key is None:
+            raise Unsaved(value, *OF_RUNNER)
+        return referred, (key,)
     if module is not None:
         return building.attribute, (module, value.__qualname__)
     place = saving.elsewhere(value)
@@ -48,6 +54,11 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     saving.kept.append(state)
     made = (value.__code__, saving.space_of(value.__globals__), value.__closure__)
     return building.function, made, state, None, None, building.set_function
+
+
+@reducer(Shown)
+def _shown(_: Saving, value: Shown) -> Reduced:
+    return building.shown, (value.shown,)
 
 
 @reducer(SpaceOf)

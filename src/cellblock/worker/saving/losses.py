@@ -9,6 +9,7 @@ from gc import get_referents
 from itertools import pairwise
 from typing import Any
 
+from cellblock.worker.references import is_runners
 from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
 from cellblock.worker.saving.walk import parts_of_class
 
@@ -40,6 +41,7 @@ _WITHIN = "open it in a with statement where it is used"
 _CONNECT = "connect in a with statement where it is used"
 _GIVES = "keep what it gives, and make it where it is used"
 _AWAIT = "await it, and keep what it gives"
+OF_RUNNER = ("a part of what runs the cells", "use it in the cell that needs it")
 _DIGEST = ("a hash under way", "keep its digest()")
 REMEDIES = {
     "_io.TextIOWrapper": ("an open file", _WITHIN),
@@ -160,6 +162,8 @@ def advice(value: object) -> tuple[str, str]:
         found = REMEDIES.get(full_name(kind))
         if found is not None:
             return found
+    if is_runners(type(value)):
+        return OF_RUNNER
     return f"{kind_of(value)}, which has no way to be saved", _GENERAL
 
 

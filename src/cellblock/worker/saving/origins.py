@@ -6,6 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from cellblock.worker.references import RUNNER, is_runners, key_of
 from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, names_in, own_attributes, qualname_of
 
 _MISSING = object()
@@ -56,11 +57,13 @@ class Origins:
         return self.module(value) is None and (not is_a(package, ModuleType) or self.module(package) is None)
 
     def of(self, value: Any) -> str | None:
-        """The module that holds a class or function under its own name; None where none does."""
+        """The module that holds a class or function under its own name; None where none does, `RUNNER` for what is the
+        runner's.
+        """
         known = self._found.get(id(value))
         if known is not None:
             return known[1]
-        module = self._look(value)
+        module = RUNNER if key_of(value) is not None else self._look(value) or (RUNNER if is_runners(value) else None)
         self._found[id(value)] = (value, module)
         return module
 

@@ -12,6 +12,7 @@ from _pickle import Pickler
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.deep import Deep
@@ -221,6 +222,8 @@ class Saving:
         how = _of_exactly(kind, REDUCERS) or NAMED.get(full_name(kind))
         if how is not None:
             return how
+        if self.origins.of(kind) == RUNNER:
+            return refuse
         for base, how in FAMILIES:
             if issubclass(kind, base):
                 return how

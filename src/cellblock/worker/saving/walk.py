@@ -22,6 +22,7 @@ from operator import is_
 from sys import getsizeof
 from typing import Any
 
+from cellblock.worker.references import RUNNER, Shown
 from cellblock.worker.saving.facts import (
     attributes_of,
     flags_of,
@@ -99,10 +100,12 @@ class Kinds(dict[int, int]):
         if issubclass(kind, weakref.ref) or kind is weakref.ProxyType or kind is weakref.CallableProxyType:
             return WEAK
         named = full_name(kind)
-        if named in _BY_NAME:
+        if kind is Shown or named in _BY_NAME:
             return ATOM
         if named == "pandas._libs.internals.BlockValuesRefs":  # it refers weakly to all that share a memory
             return BARE
+        if self._origins.of(kind) == RUNNER:
+            return STOP
         families = set(map(full_name, mro_of(kind)))
         if not families.isdisjoint(_LEAVES):
             return LEAF

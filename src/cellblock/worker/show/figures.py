@@ -14,7 +14,7 @@ from sys import modules
 from typing import Any
 
 from cellblock.text import type_name
-from cellblock.worker.import_hooks import on_import
+from cellblock.worker.import_hooks import on_import, replace
 from cellblock.worker.show.mime import Bundle, Parts
 
 _PYPLOT = "matplotlib.pyplot"
@@ -85,5 +85,5 @@ def _take_over(show: Callable[[Bundle], None], pyplot: Any) -> None:
     matplotlib: Any = modules["matplotlib"]
     if environ.get("MPLBACKEND", "agg").lower() == "agg":
         matplotlib.rcParams["backend"] = "agg"
-    pyplot.show = show_open
-    matplotlib.figure.Figure.show = show_one
+    replace(pyplot, "show", show_open)
+    replace(matplotlib.figure.Figure, "show", show_one)
