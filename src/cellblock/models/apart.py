@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
 import anyio
 
+from cellblock.hosting.threads import begun
 from cellblock.waking import waker
 
 _T = TypeVar("_T")
@@ -27,7 +27,7 @@ async def apart(call: Callable[[], _T]) -> _T:
             outcome.append((None, error))
         wake()
 
-    threading.Thread(target=work, name="cellblock model", daemon=True).start()
+    begun(work, name="cellblock model")
     await done.wait()
     [(value, error)] = outcome
     if error is not None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
 
 T = TypeVar("T")
@@ -29,7 +30,10 @@ async def awaited(waits: Waits[T]) -> T:
         wait = next(waits)
         while True:
             if callable(wait):
-                result, error = await to_thread.run_sync(_outcome, wait)
+                try:
+                    result, error = await to_thread.run_sync(_outcome, wait)
+                except CellblockError as not_started:
+                    result, error = None, not_started
             else:
                 descriptor, seconds = wait if isinstance(wait, tuple) else (wait, SECONDS)
                 with anyio.move_on_after(seconds) as scope:

@@ -112,8 +112,10 @@ class SessionServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Carry out a call, its arguments as valid text. `ToolError` for those that the tool does not take."""
         known = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
+        if name not in known:
+            raise ToolError(f"there is no tool {line(name, 80)}: there are {', '.join(known)}")
         given = {key: valid(value) if isinstance(value, str) else value for key, value in arguments.items()}
-        unknown = [line(key, 80) for key in given if key not in known.get(name, given)]
+        unknown = [line(key, 80) for key in given if key not in known[name]]
         if unknown:
             raise ToolError(f"{name} has no argument {unknown[0]!r}: it takes {', '.join(known[name])}")
         for key, value in given.items():
@@ -190,7 +192,7 @@ def _made(state: Versioned, options: dict[str, Any], user: str, name: str) -> As
 
 @contextmanager
 def _root_logger_kept() -> Iterator[None]:
-    """The root logger is the program's: the SDK gives it a handler that renders a traceback for a second, on the loop."""
+    """Keep the program's root logger: the SDK gives it a handler that renders a traceback for a second, on the loop."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
