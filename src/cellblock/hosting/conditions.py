@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _socket
 import _thread
+import errno
 import os
 import select
 import socket
@@ -18,10 +19,12 @@ from types import BuiltinFunctionType
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.account import SANDBOX_UID, is_mapped, missing_capabilities
+from cellblock.hosting.shortage import limit
 
 BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../worker/__main__.py"))
 """The program that interpreters are started with."""
 _LEAST_FILE = 64 * 1024
+_OPENAT2, _PR_GET_DUMPABLE = 437, 3
 
 Look = Callable[[], str]
 """Tells the reason why no session can be had, "" where there is none."""
@@ -76,10 +79,43 @@ def powerless() -> str:
 
 def small_files() -> str:
     """A limit below the size of the files that a session begins with."""
-    import resource
+    _, most = limit("RLIMIT_FSIZE")
+    return f"this program may write no file of more than {most} bytes (RLIMIT_FSIZE)" if most < _LEAST_FILE else ""
 
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return f"this program may write no file of more than {most} bytes (RLIMIT_FSIZE)" if 0 <= most < _LEAST_FILE else ""
+
+def filtered() -> str:
+    """A filter of system calls around the program, or an old kernel: one that the engine makes is refused.
+
+    Each is tried with arguments that do nothing. Other errors than the two are the call's own.
+    """
+    import ctypes
+    import resource
+    import signal
+
+    library = ctypes.CDLL(None, use_errno=True)
+
+    def by_library(name: str, *arguments: int) -> None:
+        if getattr(library, name)(*arguments) < 0:
+            raise OSError(ctypes.get_errno(), "")
+
+    calls: dict[str, Callable[[], object]] = {
+        "prlimit64": lambda: resource.getrlimit(resource.RLIMIT_NOFILE),
+        "memfd_create": lambda: os.close(os.memfd_create("cellblock")),
+        "prctl": lambda: by_library("prctl", _PR_GET_DUMPABLE, 0, 0, 0, 0),
+        "waitid": lambda: os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT),
+        "pidfd_open": lambda: os.close(os.pidfd_open(os.getpid())),
+        "pidfd_send_signal": lambda: signal.pidfd_send_signal(-1, 0),
+        "openat2": lambda: by_library("syscall", _OPENAT2, -1, 0, 0, 0),
+    }
+    if not library.unshare(0):  # else there are no namespaces, which is told by that name
+        calls["setns"] = lambda: by_library("setns", -1, 0)
+    for name, call in calls.items():
+        try:
+            call()
+        except OSError as error:
+            if error.errno in (errno.EPERM, errno.ENOSYS):
+                return f"this program may not make the system call {name}: {os.strerror(error.errno)}"
+    return ""
 
 
 _TABLE: dict[Look, tuple[str, str]] = {
@@ -90,9 +126,14 @@ _TABLE: dict[Look, tuple[str, str]] = {
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
     powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
+    filtered: (
+        "calls",
+        "allow it in the filter around the program, such as SystemCallFilter= of its service, or a container's seccomp "
+        "profile, which `cellblock doctor --profile seccomp` prints; or use Linux 5.13 or newer",
+    ),
 }
 """The mechanism that lacks, and what helps."""
-WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files)
+WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files, filtered)
 """Conditions of sessions behind full walls alone."""
 
 

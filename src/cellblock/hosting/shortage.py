@@ -13,12 +13,13 @@ _CLOSE = "close sessions that are not used"
 
 
 def limit(name: str) -> tuple[int, int]:
-    """A limit of this process, the soft and the hard one."""
+    """A limit of this process, the soft and the hard one; none where the system has or tells none."""
     try:
         import resource
-    except ModuleNotFoundError:  # on Windows
+
+        soft, hard = (UNLIMITED if one < 0 else one for one in resource.getrlimit(getattr(resource, name)))
+    except (ModuleNotFoundError, OSError):  # on Windows; a filter of system calls
         return UNLIMITED, UNLIMITED
-    soft, hard = (UNLIMITED if one < 0 else one for one in resource.getrlimit(getattr(resource, name)))
     return soft, hard
 
 
