@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from accounts import Account, ordinary, own, why_no_other_user
-from hosts import FILTERED, SET, USES
+from hosts import SET, USES
 
 import cellblock
 from cellblock import MountRefused, Session, Versioned
@@ -54,7 +54,6 @@ _REFUSED = {
     "frozen program": "is a frozen program",
     "embedded Python": "/usr/bin/uwsgi is no Python",
     "no executable": "this program names no Python",
-    **{f"filtered {name}": f"this program may not make the system call {name}: " for name in FILTERED},
 }
 if sys.version_info[:2] == (3, 12):
     _REFUSED["interpreter ends"] = "this Python starts no threads then"

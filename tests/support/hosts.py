@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import ctypes
 import os
 import resource
 import signal
 import socket
-import struct
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,25 +80,6 @@ def _little_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
 
 
-FILTERED = {
-    "prlimit64": 1, "memfd_create": 1, "prctl": 1, "waitid": 1, "pidfd_open": 1,
-    "pidfd_send_signal": 38, "openat2": 38, "setns": 1,
-}  # fmt: skip
-"""System calls that a filter refuses, each with the number of its error."""
-
-
-def _filtered(name: str) -> None:
-    """A seccomp filter, as a service manager or a container engine puts one around a program."""
-    from cellblock.worker.confine.syscall_numbers import NUMBERS
-
-    number = NUMBERS[os.uname().machine][name]
-    rows = ((0x20, 0, 0, 0), (0x15, 0, 1, number), (6, 0, 0, 0x50000 | FILTERED[name]), (6, 0, 0, 0x7FFF0000))
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
-    library = ctypes.CDLL(None)
-    assert library.prctl(38, 1, 0, 0, 0) == 0
-    assert library.prctl(22, 2, struct.pack("HxxxxxxQ", len(rows), ctypes.addressof(program)), 0, 0) == 0
-
-
 SET: dict[str, Callable[[], object]] = {
     "default timeout": lambda: socket.setdefaulttimeout(5),
     "stopped clock": _stopped_clock,
@@ -117,7 +95,6 @@ SET: dict[str, Callable[[], object]] = {
     "no directory": lambda: _no_directory(),
     "no streams": lambda: (os.close(0), os.close(2)),
     "little time": _little_time,
-    **{f"filtered {name}": partial(_filtered, name) for name in FILTERED},
 }
 """Changes that a host makes to itself; other conditions are made around it."""
 

@@ -13,7 +13,7 @@ import os
 import select
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import BuiltinFunctionType
 
@@ -84,40 +84,59 @@ def small_files() -> str:
 
 
 def filtered() -> str:
-    """A filter of system calls around the program, or an old kernel: one that the engine makes is refused.
+    """A filter of system calls around the program, or an old kernel: one that every level's processes take is refused.
 
-    Each is tried with arguments that do nothing. Other errors than the two are the call's own.
+    Each is tried with arguments that do nothing.
     """
-    import ctypes
     import resource
+
+    return _refused(
+        {
+            "prlimit64": lambda: resource.getrlimit(resource.RLIMIT_NOFILE),
+            "prctl": lambda: _by_library("prctl", _PR_GET_DUMPABLE, 0, 0, 0, 0),
+            "pidfd_open": lambda: os.close(os.pidfd_open(os.getpid())),
+        }
+    )
+
+
+def filtered_more() -> str:
+    """The same for calls that full walls and checkpoints take. Without namespaces, those are told by that name."""
     import signal
 
-    library = ctypes.CDLL(None, use_errno=True)
-
-    def by_library(name: str, *arguments: int) -> None:
-        if getattr(library, name)(*arguments) < 0:
-            raise OSError(ctypes.get_errno(), "")
-
     calls: dict[str, Callable[[], object]] = {
-        "prlimit64": lambda: resource.getrlimit(resource.RLIMIT_NOFILE),
         "memfd_create": lambda: os.close(os.memfd_create("cellblock")),
-        "prctl": lambda: by_library("prctl", _PR_GET_DUMPABLE, 0, 0, 0, 0),
+        "openat2": lambda: _by_library("syscall", _OPENAT2, -1, 0, 0, 0),
         "waitid": lambda: os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT),
-        "pidfd_open": lambda: os.close(os.pidfd_open(os.getpid())),
         "pidfd_send_signal": lambda: signal.pidfd_send_signal(-1, 0),
-        "openat2": lambda: by_library("syscall", _OPENAT2, -1, 0, 0, 0),
     }
-    if not library.unshare(0):  # else there are no namespaces, which is told by that name
-        calls["setns"] = lambda: by_library("setns", -1, 0)
+    with suppress(OSError):
+        _by_library("unshare", 0)
+        calls["setns"] = lambda: _by_library("setns", -1, 0)
+    return _refused(calls)
+
+
+def _refused(calls: Mapping[str, Callable[[], object]]) -> str:
     for name, call in calls.items():
         try:
             call()
-        except OSError as error:
+        except OSError as error:  # others than the two are the call's own
             if error.errno in (errno.EPERM, errno.ENOSYS):
                 return f"this program may not make the system call {name}: {os.strerror(error.errno)}"
     return ""
 
 
+def _by_library(name: str, *arguments: int) -> None:
+    import ctypes
+
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+
+_FILTER = (
+    "calls",
+    "allow it in the filter around the program, such as SystemCallFilter= of its service, or a container's seccomp "
+    "profile, which `cellblock doctor --profile seccomp` prints; or use Linux 5.13 or newer",
+)
 _TABLE: dict[Look, tuple[str, str]] = {
     replaced: ("threads", "open sessions in a process without it; with gunicorn, in its gthread workers"),
     packed: ("python", "install it, or unpack the archive; PyInstaller keeps its files by --collect-all cellblock"),
@@ -126,14 +145,11 @@ _TABLE: dict[Look, tuple[str, str]] = {
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
     powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
-    filtered: (
-        "calls",
-        "allow it in the filter around the program, such as SystemCallFilter= of its service, or a container's seccomp "
-        "profile, which `cellblock doctor --profile seccomp` prints; or use Linux 5.13 or newer",
-    ),
+    filtered: _FILTER,
+    filtered_more: _FILTER,
 }
 """The mechanism that lacks, and what helps."""
-WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files, filtered)
+WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files, filtered, filtered_more)
 """Conditions of sessions behind full walls alone."""
 
 
