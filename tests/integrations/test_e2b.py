@@ -176,6 +176,44 @@ def test_files_that_are_not_there_or_are_not_the_sandboxs(sandbox: Sandbox) -> N
         sandbox.files.remove("/etc/passwd")
 
 
+def test_text_of_a_file_that_is_not_utf8_has_replacement_characters(sandbox: Sandbox) -> None:
+    sandbox.files.write("half", b"a\xffb")
+    assert sandbox.files.read("half") == "a\ufffdb"
+    assert sandbox.files.read("half", format="bytes") == bytearray(b"a\xffb")
+
+
+_VANISHING = """
+import contextlib, os
+for name in ("gone", "kept", "sub/deep"):
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    open(name, "w").close()
+os.makedirs("leaving")
+os.makedirs("closed")
+os.chmod("closed", 0)
+scandir = os.scandir
+@contextlib.contextmanager
+def vanishing(path):
+    with scandir(path) as entries:
+        found = list(entries)
+    if os.path.exists("gone"):
+        os.unlink("gone")
+        os.rmdir("leaving")
+    yield found
+os.scandir = vanishing
+"""
+
+
+def test_what_vanishes_or_is_closed_while_it_is_listed_stops_no_listing(sandbox: Sandbox) -> None:
+    sandbox.run_code(_VANISHING)
+    assert [one.name for one in sandbox.files.list(depth=10**6)] == ["closed", "kept", "leaving", "sub", "deep"]
+
+
+def test_directory_of_a_command_is_no_option_and_no_earlier_one(sandbox: Sandbox) -> None:
+    sandbox.run_code("import os\nos.mkdir('-')\nos.mkdir('-P')\nos.mkdir('d')")
+    found = [sandbox.commands.run("pwd", cwd=directory).stdout for directory in ("-", "-P", "d", "/tmp", ".")]
+    assert found == [f"/session/workspace/{name}\n" for name in ("-", "-P", "d")] + ["/tmp\n", "/session/workspace\n"]
+
+
 def test_a_sandbox_whose_builtins_were_changed_answers_with_errors_alone(sandbox: Sandbox) -> None:
     sandbox.run_code("import os\nos.scandir = lambda path: 1 / 0\nos.path.lexists = lambda path: ['yes']")
     with pytest.raises(SandboxException, match="ZeroDivisionError"):

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from cellblock import AsyncSession, CellblockError, SessionClosed, Versioned
-from cellblock.errors import UnknownSession
+from cellblock.errors import StoreError, UnknownSession
 from cellblock.integrations.opened import OpenSessions
 
 pytestmark = pytest.mark.anyio
@@ -168,3 +168,21 @@ async def test_the_notebook_of_one_that_is_not_open_is_read_without_a_process(ur
     async with _sessions(url) as sessions:
         assert await sessions.read("ana", "a", lambda cells, _: [cell.text for cell, _ in cells]) == ["42"]
         assert len(sessions) == 0
+
+
+async def test_one_that_its_store_does_not_take_is_one_line_of_the_log(
+    url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_: AsyncSession) -> None:
+        raise StoreError("the store is away") from OSError("the driver's words")
+
+    async with _sessions(url, most=1) as sessions:
+        async with sessions.use("ana", "a") as session:
+            close = session.close
+        with monkeypatch.context() as patched:
+            patched.setattr(AsyncSession, "close", fails)
+            await _run(sessions, "b", "1")  # takes its place
+        await close()
+    (record,) = [one for one in caplog.records if one.name.startswith("cellblock")]
+    assert record.getMessage() == "session 'a' of 'ana' was not closed as it should be: the store is away"
+    assert record.exc_info is None

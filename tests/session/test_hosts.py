@@ -20,6 +20,7 @@ from hosts import SET, USES
 
 import cellblock
 from cellblock import MountRefused, Session, Versioned
+from cellblock.errors import StoreError
 from cellblock.hosting import forks
 from cellblock.hosting.threads import Pool
 
@@ -232,6 +233,40 @@ def test_relative_mount_without_a_working_directory_is_refused_by_that_name(monk
     message = "mounts['given']: 'data' is relative, and the working directory of this program is gone"
     with pytest.raises(MountRefused, match=re.escape(message)):
         Session(mounts={"given": "data"})
+
+
+@pytest.mark.parametrize("url", ["sqlite:///cells.db", "sqlite:///{tmp}/cells.db?objects=blobs"])
+def test_relative_store_without_a_working_directory_is_refused_by_that_name(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StoreError, match="is relative, and the working directory of this program is gone"):
+        Session("a", state=Versioned(url.replace("{tmp}", str(tmp_path))))
+    monkeypatch.undo()
+
+
+_SUB_INTERPRETER = """
+try:
+    import _xxsubinterpreters as interpreters
+except ModuleNotFoundError:
+    import _interpreters as interpreters
+interpreters.run_string(interpreters.create(), '''
+from cellblock import CellblockError, Session
+try:
+    Session()
+except CellblockError as error:
+    print(error, flush=True)
+''')
+"""
+
+
+def test_blocking_session_in_an_isolated_sub_interpreter_is_refused_by_that_name() -> None:
+    done = subprocess.run([sys.executable, "-c", _SUB_INTERPRETER], capture_output=True, text=True, timeout=100)
+    told = "this is a sub-interpreter, which allows no daemon threads (use sessions in the main interpreter)\n"
+    assert (done.stdout, done.stderr) == (told, "")
 
 
 def test_copy_finds_a_lock_free_that_another_thread_has() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -139,3 +140,65 @@ def test_past_the_processes_a_session_is_refused_and_open_ones_go_on(walls: str)
     assert out.splitlines()[1].startswith(
         "no room for another session: no processes and threads (RLIMIT_NPROC is 24; a control group's pids.max "
     )
+
+
+_NO_THREADS = """
+import asyncio, sys, tempfile, threading
+from cellblock import *
+
+starts = threading._start_new_thread
+
+def refuses(*_):
+    raise RuntimeError("can't start new thread")
+
+async def opened():
+    if sys.argv[1] == "live":
+        session = await AsyncSession().open()
+    else:
+        session = await AsyncSession("a", state=Versioned(f"sqlite:///{tempfile.mkdtemp()}/cells.db")).open()
+    await session.run("x = 1")
+    await session.run("x = 2")
+    if session.name:
+        await session.flush()
+    return session
+
+async def branched(session):
+    await (await session.branch()).close()
+
+async def used(session):  # on a loop that has no threads yet
+    threading._start_new_thread = refuses
+    for call in (
+        lambda: session.run("x = 3"), lambda: session.run("x = 3; open('a', 'w').close()"), session.files.list,
+        session.undo, lambda: branched(session), session.names,
+    ):
+        try:
+            await call()
+        except CellblockError as error:
+            print(error)
+
+if sys.argv[1] == "open":
+    threading._start_new_thread = refuses
+    try:
+        Session()
+    except CellblockError as error:
+        print(error)
+    threading._start_new_thread = starts
+    Session().close()
+else:
+    session = asyncio.run(opened())
+    asyncio.run(used(session))
+    threading._start_new_thread = starts
+    assert asyncio.run(session.run("x")).ok
+    asyncio.run(session.close())
+"""
+
+
+@pytest.mark.parametrize("kind", ["open", "live", "versioned"])
+def test_where_no_thread_can_be_started_each_call_that_needs_one_says_so(kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", _NO_THREADS, kind], capture_output=True, text=True, timeout=120
+    )
+    assert done.stderr == ""
+    told = re.compile("no (thread can be started|room for another session): no processes and threads .RLIMIT_NPROC is ")
+    assert told.match(done.stdout)
+    assert [line for line in done.stdout.splitlines() if not told.match(line) or "ulimit -u" not in line] == []

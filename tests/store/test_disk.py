@@ -49,6 +49,33 @@ def test_disk_that_takes_no_more_costs_nothing_that_was_committed(
     assert (done.returncode, done.stdout) == (0, "held\n"), done.stderr
 
 
+_LIMITED = """
+import os, resource, sys
+from cellblock import CellblockError
+from cellblock.store import open_store
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    with open_store(sys.argv[1]) as store, store.hold("ana", "q3") as held:
+        for _ in range(100):
+            with held.batch() as batch:
+                batch.put(os.urandom(40_000))
+                batch.commit(kind="cell", trees={})
+except CellblockError as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("most", [4096, 20_000, 65_536, 1_000_000])
+def test_limit_of_a_file_s_size_is_told_by_its_name(tmp_path: Path, most: int) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    done = subprocess.run([sys.executable, "-c", _LIMITED, url, str(most)], capture_output=True, text=True, timeout=100)
+    said = f"this program may write no file of more than {most} bytes (RLIMIT_FSIZE)"
+    told = (
+        f"StoreError the store {tmp_path}/cells.db cannot be written: {said} (raise the limit: ulimit -f unlimited)\n"
+    )
+    assert (done.stdout, done.stderr) == (told, "")
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     """A store that was closed, with a file of half a megabyte."""

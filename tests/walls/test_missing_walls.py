@@ -51,6 +51,37 @@ def test_a_missing_mechanism_is_named_with_a_remedy(call: str, answer: int, mech
     assert run(sys.executable, "-c", WITHOUT_A_CALL + OPEN, call, str(answer)) == f"refused {mechanism} hint"
 
 
+_TELLS = """
+import cellblock
+try:
+    cellblock.Session(**{})
+except cellblock.IsolationUnavailable as error:
+    print(error.mechanism, error.args[0], "cellblock doctor --profile seccomp" in error.hint)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "options"),
+    [
+        *(
+            (call, answer, {})
+            for answer, calls in {
+                EPERM: ("prlimit64", "memfd_create", "prctl", "waitid", "pidfd_open", "setns"),
+                ENOSYS: ("pidfd_open", "pidfd_send_signal", "openat2"),
+            }.items()
+            for call in calls
+        ),
+        *((call, EPERM, {"walls": "reduced"}) for call in ("prlimit64", "prctl", "pidfd_open")),
+    ],
+)
+def test_a_filter_around_the_program_is_told_by_the_call_that_it_refuses(
+    call: str, answer: int, options: dict[str, str]
+) -> None:
+    program = WITHOUT_A_CALL + _TELLS.replace("{}", repr(options))
+    told = f"calls this program may not make the system call {call}: {os.strerror(answer)} True"
+    assert run(sys.executable, "-c", program, call, str(answer)) == told
+
+
 REDUCED = """
 import os, sys
 from cellblock import IsolationUnavailable, Session

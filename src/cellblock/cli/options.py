@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.cli import source
 from cellblock.container import Container
+from cellblock.hosting.paths import absolute
 from cellblock.limits import ExecutionLimits
 from cellblock.url import parsed
 from cellblock.walls import TrustLevel
@@ -165,7 +166,7 @@ def python(arguments: argparse.Namespace) -> str | None:
     found = shutil.which(named)
     if found is None:
         raise source.Unusable(f"--python: {named!r} is not a program")
-    return str(Path(found).absolute())
+    return absolute(found)
 
 
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:

@@ -6,8 +6,6 @@ is saved. What all that are open may still come to hold stays free. What else ru
 
 from __future__ import annotations
 
-import errno
-import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from typing import Protocol
 
 from cellblock.errors import CellblockError
 from cellblock.hosting.forks import Lock, emptied
+from cellblock.hosting.shortage import UNLIMITED, descriptors, limit, no_descriptors, short_of
 
 BASE = 9
 """A session's own: the worker's socket, pipes, pidfd and epoll; init's channel and pidfd; its root; its group."""
@@ -26,9 +25,6 @@ _WHILE_SAVING = 10
 _IN_CONTAINER = 10
 _SHARED = 16
 """For what is no session's: a family that is started, files of a store, the program's own."""
-
-_UNLIMITED = 2**62
-_CLOSE = "close sessions that are not used"
 
 
 class Holder(Protocol):
@@ -65,14 +61,14 @@ def opening(needed: int) -> Iterator[None]:
     what to do; what is open goes on."""
     with _counting:
         if needed and _free() < needed:
-            raise _no_descriptors()
+            raise no_descriptors()
         ticket = object()
         _opening[ticket] = needed
     try:
         yield
-    except (OSError, RuntimeError) as error:
-        if (short := short_of(error)) is None:
-            raise
+    except (OSError, RuntimeError, CellblockError) as error:
+        if (short := short_of(error.__cause__ if isinstance(error.__cause__, RuntimeError) else error)) is None:
+            raise  # the cause of an error of ours is that of a thread that was not started
         raise short from error
     finally:
         with _counting:
@@ -87,68 +83,9 @@ def has_room(needed: int) -> bool:
 
 def _free() -> int:
     """Descriptors that no session may come to need."""
-    soft, _ = _limit("RLIMIT_NOFILE")
-    if (used := _used()) is None:
-        return _UNLIMITED
+    soft, _ = limit("RLIMIT_NOFILE")
+    if (used := descriptors()) is None:
+        return UNLIMITED
     sessions = list(_open)
     promised = sum(_opening.values()) + sum(one.most_descriptors for one in sessions if one.descriptors)
     return soft - _SHARED - used - promised + sum(one.descriptors for one in sessions)
-
-
-def _limit(name: str) -> tuple[int, int]:
-    """A limit of this process, the soft and the hard one."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # on Windows
-        return _UNLIMITED, _UNLIMITED
-    soft, hard = (_UNLIMITED if one < 0 else one for one in resource.getrlimit(getattr(resource, name)))
-    return soft, hard
-
-
-def _shown(limit: int) -> str:
-    return "unlimited" if limit == _UNLIMITED else str(limit)
-
-
-def _used() -> int | None:
-    """How many this process has open; None where nothing tells. Linux before 6.2 does not say so without a list."""
-    try:
-        return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
-    except OSError:
-        return None
-
-
-def _no_descriptors() -> CellblockError:
-    soft, hard = _limit("RLIMIT_NOFILE")
-    way = f"ulimit -n {_shown(hard)}" if hard > soft else "as root, ulimit -n, or LimitNOFILE= of its service"
-    return CellblockError(
-        f"no room for another session: this process has {_used()} descriptors open, and its sessions may come to need "
-        f"more, of the {soft} that it is allowed (RLIMIT_NOFILE)",
-        hint=f"{_CLOSE}, or raise the limit: {way}",
-    )
-
-
-def short_of(error: Exception) -> CellblockError | None:
-    """What to raise for an error that is about a resource, which it names; None for any other error."""
-    number = error.errno if isinstance(error, OSError) else None
-    if number == errno.EMFILE:
-        return _no_descriptors()
-    if number == errno.ENFILE:
-        what, hint = "open files of the whole machine (fs.file-max)", f"{_CLOSE}, or raise it: sysctl fs.file-max=…"
-    elif number == errno.EAGAIN or "start new thread" in str(error):
-        soft, _ = _limit("RLIMIT_NPROC")
-        what = f"processes and threads (RLIMIT_NPROC is {_shown(soft)}; a control group's pids.max bounds them too)"
-        hint = f"{_CLOSE}, or raise the limit: ulimit -u"
-    elif number == errno.ENOMEM:
-        what, hint = "memory of this machine, or of its control group", f"{_CLOSE}, or give the machine more"
-    elif number == errno.EFBIG:
-        soft, _ = _limit("RLIMIT_FSIZE")
-        return CellblockError(
-            f"this program may write no file of more than {_shown(soft)} bytes (RLIMIT_FSIZE)",
-            hint="raise the limit: ulimit -f unlimited",
-        )
-    elif number in (errno.ENOSPC, errno.EDQUOT):
-        place = getattr(error, "filename", None) or "the directory of TMPDIR"
-        what, hint = f"space on the disk of {place}", "free some, or set TMPDIR to another directory"
-    else:
-        return None
-    return CellblockError(f"no room for another session: no {what} is left", hint=hint)

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import _socket
 import _thread
+import errno
 import os
 import select
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import BuiltinFunctionType
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.account import SANDBOX_UID, is_mapped, missing_capabilities
+from cellblock.hosting.shortage import limit
 
 BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../worker/__main__.py"))
 """The program that interpreters are started with."""
 _LEAST_FILE = 64 * 1024
+_OPENAT2, _PR_GET_DUMPABLE = 437, 3
 
 Look = Callable[[], str]
 """Tells the reason why no session can be had, "" where there is none."""
@@ -76,12 +79,64 @@ def powerless() -> str:
 
 def small_files() -> str:
     """A limit below the size of the files that a session begins with."""
+    _, most = limit("RLIMIT_FSIZE")
+    return f"this program may write no file of more than {most} bytes (RLIMIT_FSIZE)" if most < _LEAST_FILE else ""
+
+
+def filtered() -> str:
+    """A filter of system calls around the program, or an old kernel: one that every level's processes take is refused.
+
+    Each is tried with arguments that do nothing.
+    """
     import resource
 
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return f"this program may write no file of more than {most} bytes (RLIMIT_FSIZE)" if 0 <= most < _LEAST_FILE else ""
+    return _refused(
+        {
+            "prlimit64": lambda: resource.getrlimit(resource.RLIMIT_NOFILE),
+            "prctl": lambda: _by_library("prctl", _PR_GET_DUMPABLE, 0, 0, 0, 0),
+            "pidfd_open": lambda: os.close(os.pidfd_open(os.getpid())),
+        }
+    )
 
 
+def filtered_more() -> str:
+    """The same for calls that full walls and checkpoints take. Without namespaces, those are told by that name."""
+    import signal
+
+    calls: dict[str, Callable[[], object]] = {
+        "memfd_create": lambda: os.close(os.memfd_create("cellblock")),
+        "openat2": lambda: _by_library("syscall", _OPENAT2, -1, 0, 0, 0),
+        "waitid": lambda: os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT),
+        "pidfd_send_signal": lambda: signal.pidfd_send_signal(-1, 0),
+    }
+    with suppress(OSError):
+        _by_library("unshare", 0)
+        calls["setns"] = lambda: _by_library("setns", -1, 0)
+    return _refused(calls)
+
+
+def _refused(calls: Mapping[str, Callable[[], object]]) -> str:
+    for name, call in calls.items():
+        try:
+            call()
+        except OSError as error:  # others than the two are the call's own
+            if error.errno in (errno.EPERM, errno.ENOSYS):
+                return f"this program may not make the system call {name}: {os.strerror(error.errno)}"
+    return ""
+
+
+def _by_library(name: str, *arguments: int) -> None:
+    import ctypes
+
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+
+_FILTER = (
+    "calls",
+    "allow it in the filter around the program, such as SystemCallFilter= of its service, or a container's seccomp "
+    "profile, which `cellblock doctor --profile seccomp` prints; or use Linux 5.13 or newer",
+)
 _TABLE: dict[Look, tuple[str, str]] = {
     replaced: ("threads", "open sessions in a process without it; with gunicorn, in its gthread workers"),
     packed: ("python", "install it, or unpack the archive; PyInstaller keeps its files by --collect-all cellblock"),
@@ -90,9 +145,11 @@ _TABLE: dict[Look, tuple[str, str]] = {
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
     powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
+    filtered: _FILTER,
+    filtered_more: _FILTER,
 }
 """The mechanism that lacks, and what helps."""
-WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files)
+WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files, filtered, filtered_more)
 """Conditions of sessions behind full walls alone."""
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from threading import Thread, stack_size
+from threading import Event, Thread, stack_size
 from typing import Any, TypeVar
 
-from cellblock.errors import SessionClosed
+from cellblock.errors import CellblockError, SessionClosed
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.shortage import short_of
 
 T = TypeVar("T")
 BEFORE_THE_END = "use sessions before that"
@@ -36,10 +37,15 @@ def begun(function: Callable[..., object], *args: object, name: str, stack_bytes
 
 
 def told(error: BaseException) -> BaseException:
-    """An error, or what it means: Python 3.12 starts no threads in handlers of `atexit`, not anyio's either."""
-    if isinstance(error, RuntimeError) and "interpreter shutdown" in str(error):
+    """An error, or the meaning of the one that Python raises where it starts no thread, anyio's neither."""
+    said = str(error) if isinstance(error, RuntimeError) else ""
+    if "interpreter shutdown" in said:  # in handlers of `atexit`, since Python 3.12
         return SessionClosed("the interpreter ends, and this Python starts no threads then", hint=BEFORE_THE_END)
-    return error
+    if "subinterpreter" in said or "(sub)interpreter" in said:
+        return CellblockError(
+            "this is a sub-interpreter, which allows no daemon threads", hint="use sessions in the main interpreter"
+        )
+    return short_of(error, "no thread can be started") or error if said else error
 
 
 def in_thread(work: Callable[[], T], name: str) -> Future[T]:
@@ -47,6 +53,13 @@ def in_thread(work: Callable[[], T], name: str) -> Future[T]:
     future: Future[T] = Future()
     begun(_answer, future, work, name=name)
     return future
+
+
+def later(seconds: float, function: Callable[[], object], name: str) -> Event:
+    """Call a function so many seconds from now, in a thread of its own, unless the event is set before."""
+    given_up = Event()
+    begun(lambda: given_up.wait(seconds) or function(), name=name)
+    return given_up
 
 
 class Pool:

@@ -1,4 +1,4 @@
-"""anyio's worker threads, whose errors say so where the interpreter ends and starts none any more."""
+"""anyio's worker threads, whose errors say so where none can be started."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ async def run_sync(
     abandon_on_cancel: bool = False,
     limiter: anyio.CapacityLimiter | None = None,
 ) -> T:
-    """Call a function that may block in a thread; `SessionClosed` where the interpreter ends and starts no thread."""
+    """Call a function that may block in a thread; `CellblockError` where none can be started."""
+    has_begun = False
+
+    def carried_out() -> T:
+        nonlocal has_begun
+        has_begun = True
+        return function(*args)
+
     try:
-        return await anyio.to_thread.run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=limiter)
+        return await anyio.to_thread.run_sync(carried_out, abandon_on_cancel=abandon_on_cancel, limiter=limiter)
     except RuntimeError as error:
-        if (meant := told(error)) is error:  # the function's own
+        if has_begun or (meant := told(error)) is error:  # the function's own
             raise
         raise meant from error

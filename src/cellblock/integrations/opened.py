@@ -200,8 +200,8 @@ class OpenSessions:
                 session, entry.session = entry.session, None
                 if session is not None:
                     await session.close()
-        except CellblockError:
-            _LOG.exception("session %r of %r was not closed as it should be", *reversed(entry.key))
+        except CellblockError as error:
+            _LOG.error("session %r of %r was not closed as it should be: %s", *reversed(entry.key), error)
         finally:
             self._leave(entry)
 
@@ -221,8 +221,8 @@ class OpenSessions:
                 entry.callers += 1
                 try:
                     await entry.session.hibernate()
-                except CellblockError:
-                    _LOG.exception("session %r of %r could not be put to sleep", *reversed(entry.key))
+                except CellblockError as error:
+                    _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
                 finally:
                     self._leave(entry)
 

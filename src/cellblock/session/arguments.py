@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from cellblock.container import Container
 from cellblock.errors import MountRefused
+from cellblock.hosting.paths import absolute
 from cellblock.policy import Policy
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.tool import about
@@ -92,18 +93,8 @@ def mounts_of(mounts: Any) -> tuple[tuple[str, str], ...]:
         path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
         if not isinstance(name, str) or not isinstance(path, str):
             raise TypeError(f"mounts must map names to paths, both str, not {name!r:.100} to {source!r:.100}")
-        found.append((name, path if os.path.isabs(path) else os.path.join(_directory(name, path), path)))
+        found.append((name, absolute(path, MountRefused, argument=f"mounts[{name!r:.100}]: ")))
     return tuple(found)
-
-
-def _directory(name: str, path: str) -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        raise MountRefused(
-            f"mounts[{name!r:.100}]: {path!r:.300} is relative, and the working directory of this program is gone",
-            hint="give an absolute path",
-        ) from None
 
 
 def container_of(container: Container | str | None, trust_level: TrustLevel) -> Container | None:

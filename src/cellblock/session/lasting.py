@@ -623,7 +623,7 @@ class Lasting:
                 step.capture = await kernel.capture(step.state)
         except SessionClosed as error:  # it is committed by its source
             step.unsaved = str(error)
-        except CaptureFailed as error:
+        except CellblockError as error:  # such as CaptureFailed
             step.unsaved = str(error)
             # before the first cell that ends well there is nothing to save; after a kill it is made again
             is_newest = step.state == kernel.states[-1]  # older states may have been let go

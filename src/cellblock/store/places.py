@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cellblock.errors import StoreError
+from cellblock.hosting.paths import absolute
 from cellblock.private import private_directory, write_private
 
 
@@ -59,7 +60,7 @@ class DirectoryPlace:
     """A directory, made with mode 0700 where there is none."""
 
     def __init__(self, path: str) -> None:
-        self._path = os.path.abspath(os.path.expanduser(path))
+        self._path = os.path.normpath(absolute(os.path.expanduser(path), StoreError))
         try:
             private_directory(self._path)
         except OSError as error:

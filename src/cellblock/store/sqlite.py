@@ -18,6 +18,8 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
+from cellblock.hosting.paths import absolute
+from cellblock.hosting.shortage import limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses
 from cellblock.private import fsync, open_private
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value
@@ -37,6 +39,8 @@ _SETTINGS = (
 )
 _OLDEST = (3, 35, 0)
 _PAGES_AT_ONCE = 256
+_GROWTH = 2**16
+"""Bytes: more than a file grows by at once."""
 
 _Result = TypeVar("_Result")
 
@@ -58,7 +62,7 @@ class SqliteDatabase:
     def __init__(self, path: str | None, *, migrations: Migrations = MIGRATIONS) -> None:
         if sqlite3.sqlite_version_info < _OLDEST:
             raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old", hint="3.35 or newer is needed")
-        self._path = None if path is None else os.path.abspath(path)
+        self._path = None if path is None else os.path.normpath(absolute(path, StoreError))
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
@@ -291,6 +295,10 @@ class SqliteDatabase:
 
     def _told(self, error: sqlite3.Error) -> StoreError:
         name = _name(error)
+        if name.startswith("SQLITE_IOERR") and self._path is not None:
+            largest = max(_size(self._path + end) for end in ("", "-wal", "-shm"))
+            if limit("RLIMIT_FSIZE")[0] <= largest + _GROWTH and (short := short_of(OSError(errno.EFBIG, ""))):
+                return StoreError(f"{self._where} cannot be written: {short.args[0]}", hint=short.hint)
         for prefix, what, hint in _TOLD:
             if name.startswith(prefix):
                 return StoreError(f"{self._where} {what}", hint=hint)

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from cellblock.errors import StoreError, UnknownSession
+from cellblock.hosting.paths import absolute
 from cellblock.patience import LOCK_SECONDS, pauses
 from cellblock.store import lease
 from cellblock.store.address import JSON
@@ -45,7 +46,7 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
     finally:
         del url  # no frame of an error holds it
     if parts.kind == "sqlite":  # this directory's, wherever the process goes
-        parts = replace(parts, location=os.path.abspath(parts.location))
+        parts = replace(parts, location=os.path.normpath(absolute(parts.location, StoreError)))
     place = open_place(parts.objects)
     return Store(
         _database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds,

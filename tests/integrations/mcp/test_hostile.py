@@ -6,6 +6,7 @@ import asyncio
 import base64
 import http.client
 import json
+import logging
 import os
 import re
 import secrets
@@ -15,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ pytest.importorskip("mcp")
 import anyio
 from anyio import to_thread
 from anyio.abc import SocketStream
+from mcp import Client, MCPError
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from cellblock import ExecutionLimits
@@ -554,6 +556,64 @@ async def test_no_call_holds_the_event_loop(url: str) -> None:
                 held[f"{number} {params!r:.60}"] = await held_by(_body(method, params))
             tasks.cancel_scope.cancel()
     assert {what: seconds for what, seconds in held.items() if seconds >= _HELD} == {}
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("D4")
+async def test_an_unforeseen_error_is_one_line_of_the_log_and_holds_no_loop(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])  # as in a program that sets up no logging
+    longest = [0.0]
+
+    def fails(self: object = None, *_: object, **__: object) -> Any:
+        return 1 / 0
+
+    def broken() -> str:
+        return str(fails())
+
+    async def beat() -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.002)
+            longest[0] = max(longest[0], time.monotonic() - began)
+
+    async with open_server(url, session="main") as server, Client(server) as client, anyio.create_task_group() as tasks:
+        server.add_tool(broken)
+        server.resource("broken://it")(broken)
+        monkeypatch.setattr(type(server.sessions), "list", fails)
+
+        async def call_tool() -> str:
+            (part,) = (await client.call_tool("broken", {})).content
+            return str(getattr(part, "text", part))
+
+        async def told(ask: Callable[[], Awaitable[object]]) -> str:
+            with pytest.raises(MCPError) as raised:
+                await ask()
+            return str(raised.value)
+
+        asked: dict[str, Callable[[], Awaitable[str]]] = {
+            "broken": call_tool,
+            "resources/read": lambda: told(lambda: client.read_resource("broken://it")),
+            "resources/list": lambda: told(client.list_resources),
+        }
+        tasks.start_soon(beat)
+        for what, ask in asked.items():
+            assert "failed for a reason of the server's own, ZeroDivisionError" in await ask(), what
+            logged = capsys.readouterr().err
+            line = rf"{what} failed: ZeroDivisionError\('division by zero'\) \(test_hostile.py:\d+\)\n"
+            assert re.fullmatch(line, logged), logged
+            turns = []
+            for asking in (asyncio.sleep, ask) * 3:
+                longest[0] = 0.0
+                await (asking(0.1) if asking is asyncio.sleep else asking())  # type: ignore[operator]
+                await asyncio.sleep(0.01)
+                turns.append(longest[0])
+            assert min(turns[1::2]) - min(turns[::2]) < _HELD, (what, turns)
+            capsys.readouterr()
+        tasks.cancel_scope.cancel()
+    assert root.handlers == []
 
 
 def _body(method: str, params: dict[str, Any]) -> bytes:

@@ -334,3 +334,10 @@ async def test_only_the_tools_that_were_chosen_are_offered(url: str) -> None:
     with pytest.raises(ValueError, match="there is no tool rm: there are run_python, "):
         async with open_server(url, tools=["rm"]):
             pass
+
+
+async def test_text_that_is_not_base64_is_told_as_such(client: Client) -> None:
+    for data in ("é", "\ud83d", "*", "a"):
+        told = _text(await _call(client, "upload_file", path="u", data=data))
+        assert told.startswith("data is not base64: "), told
+        assert told.endswith(" (write_file takes text as it is)"), told

@@ -15,6 +15,7 @@ from typing import Any
 from cellblock.documents import reading
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.paths import absolute
 from cellblock.text import BadJson, read_json
 
 ENGINES = ("podman", "docker")
@@ -100,7 +101,7 @@ def _found(wanted: str) -> Engine:
             reasons.append(f"{name} is not installed")
             continue
         try:
-            return answering(os.path.abspath(program))
+            return answering(absolute(program))
         except IsolationUnavailable as error:
             if wanted:
                 raise

@@ -16,10 +16,11 @@ import select
 import threading
 from pathlib import Path
 
+from cellblock.errors import CellblockError
 from cellblock.executors.process import delegation
 from cellblock.executors.process.delegation import PREFIX, NotDelegated, Place
 from cellblock.hosting.forks import Lock
-from cellblock.hosting.threads import begun
+from cellblock.hosting.threads import begun, later
 
 _KEPT = 8
 """Groups that no session uses; there are more while processes are in them."""
@@ -181,7 +182,8 @@ class Groups:
         it do not. So a process is moved to where it is, by a thread; one that somebody has moved elsewhere stays there.
         """
         if self._entrance is not None:
-            begun(_move_to_where_it_is, process, *self._entrance, name="cellblock-stir")
+            with contextlib.suppress(CellblockError):  # of a thread that cannot be started
+                begun(_move_to_where_it_is, process, *self._entrance, name="cellblock-stir")
 
     def take(self) -> Group:
         """An empty group. OSError when one more cannot be made."""
@@ -231,10 +233,9 @@ class Groups:
             self._free.remove(one)
             self._remove(one)
         if len(self._free) > _KEPT and not self._looking_again:
-            self._looking_again = True
-            again = threading.Timer(_AGAIN_SECONDS, self._look_again)
-            again.daemon = True
-            again.start()
+            with contextlib.suppress(CellblockError):  # of a thread that cannot be started: the next one looks
+                later(_AGAIN_SECONDS, self._look_again, "cellblock-groups")
+                self._looking_again = True
 
     def _look_again(self) -> None:
         with self._lock:

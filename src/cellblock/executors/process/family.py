@@ -22,10 +22,10 @@ from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.launching import Started, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
-from cellblock.executors.room import short_of
 from cellblock.hosting import clock
 from cellblock.hosting.conditions import WALLS, require
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.shortage import short_of
 from cellblock.hosting.waiting import ready
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall

@@ -37,9 +37,9 @@ from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
-from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
+from cellblock.hosting.shortage import short_of
 from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
 from cellblock.network import Traffic
@@ -297,7 +297,10 @@ class ProcessKernel(LinkedKernel):
         elif not self._link.killed:
             self._link.killed = True
             ends = os.dup(making), os.dup(self._link.pidfd)
-            begun(_kill_once_made, *ends, name="cellblock-kill")
+            try:
+                begun(_kill_once_made, *ends, name="cellblock-kill")
+            except CellblockError:  # no thread can be started
+                _kill_once_made(*ends)
 
     def _forsake(self) -> None:
         self._shell.forsake()

@@ -9,9 +9,9 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 
 from cellblock.errors import CellblockError, IsolationUnavailable, PreloadFailed
-from cellblock.executors.room import short_of
 from cellblock.hosting import clock
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.shortage import short_of
 from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 

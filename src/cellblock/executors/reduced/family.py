@@ -20,8 +20,8 @@ from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.launching import start
 from cellblock.executors.process.zygote import NEEDED, Progress, Zygote
 from cellblock.executors.reduced import homes, identity
-from cellblock.executors.room import short_of
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.shortage import short_of
 from cellblock.worker import control
 
 _PACKAGE = Path(__file__).parents[2]

@@ -24,10 +24,10 @@ from cellblock.executors.process.linked import (
 from cellblock.executors.protocol import Capabilities, Capture, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.reduced.family import family_of
 from cellblock.executors.reduced.keeper import Keeper
-from cellblock.executors.room import short_of
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
 from cellblock.hosting.conditions import interpreter
+from cellblock.hosting.shortage import short_of
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class Commands:
             before = exports(envs)
         except ValueError as wrong:
             raise InvalidArgumentException(str(wrong)) from None
-        before += f"cd {shlex.quote(cwd)} || exit 1\n" if cwd is not None else ""
+        before += f"cd -- {shlex.quote(posixpath.join('.', cwd))} || exit 1\n" if cwd is not None else ""
 
         def tell(output: Output) -> None:
             if callback := {"stdout": on_stdout, "stderr": on_stderr}.get(output.stream or ""):

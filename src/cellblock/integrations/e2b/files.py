@@ -21,11 +21,14 @@ _LIST = """
 def below(path, depth):
     with os.scandir(path) as entries:
         for entry in sorted(entries, key=lambda one: one.name):
-            is_dir = entry.is_dir(follow_symlinks=False)
-            size = 0 if is_dir else entry.stat(follow_symlinks=False).st_size
-            yield [entry.name, is_dir, os.path.abspath(entry.path), size]
-            if is_dir and depth > 1:
-                yield from below(entry.path, depth - 1)
+            try:
+                is_dir = entry.is_dir(follow_symlinks=False)
+                size = 0 if is_dir else entry.stat(follow_symlinks=False).st_size
+                yield [entry.name, is_dir, os.path.abspath(entry.path), size]
+                if is_dir and depth > 1:
+                    yield from below(entry.path, depth - 1)
+            except (FileNotFoundError, ProcessLookupError, PermissionError):  # vanished, or closed, as with os.walk
+                pass
 found = list(below(path, depth))
 """
 
@@ -64,12 +67,12 @@ class Filesystem:
     @overload
     def read(self, path: str, format: Literal["bytes"]) -> bytearray: ...
     def read(self, path: str, format: Literal["text", "bytes"] = "text") -> str | bytearray:
-        """A file's text or bytes. NotFoundException where there is none."""
+        """A file's text, with U+FFFD for what is not UTF-8, or bytes. NotFoundException where there is none."""
         try:
             data = self._session.files.read(path)
         except FileRefused as error:
             raise _refused(error) from None
-        return bytearray(data) if format == "bytes" else data.decode()
+        return bytearray(data) if format == "bytes" else data.decode("utf-8", "replace")
 
     def write(self, path: str, data: Data) -> WriteInfo:
         """Create or replace a file, with the directories it needs."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
+from cellblock.hosting.threads import later
 from cellblock.integrations.e2b.commands import Commands
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, TimeoutException
 from cellblock.integrations.e2b.execution import (
@@ -58,7 +59,7 @@ class Sandbox:
         self.files = Filesystem(self.session)
         self.commands = Commands(self.session)
         self._running = True
-        self._end: threading.Timer | None = None
+        self._end: threading.Event | None = None
         try:
             if envs:
                 self._set_environment(dict(envs))
@@ -133,10 +134,8 @@ class Sandbox:
     def set_timeout(self, timeout: float) -> None:
         """Have the sandbox end so many seconds from now."""
         if self._end is not None:
-            self._end.cancel()
-        self._end = threading.Timer(timeout, self.kill)
-        self._end.daemon = True
-        self._end.start()
+            self._end.set()
+        self._end = later(timeout, self.kill, "cellblock-e2b-timeout")
 
     def is_running(self) -> bool:
         """Whether it has not ended."""
@@ -146,7 +145,7 @@ class Sandbox:
         """End the sandbox and everything it started; False where it had ended."""
         was, self._running = self._running, False
         if self._end is not None:
-            self._end.cancel()
+            self._end.set()
         self.session.close()
         return was
 

@@ -248,5 +248,5 @@ async def _quietly(function: Callable[[], Awaitable[None]]) -> None:
     """Close a session that nobody waits for: what the store does not take then, it tells whoever opens it next."""
     try:
         await function()
-    except CellblockError:
-        _LOG.exception("a thread's session was not closed as it should be")
+    except CellblockError as error:
+        _LOG.error("a thread's session was not closed as it should be: %s", error)

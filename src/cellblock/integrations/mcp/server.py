@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import asynccontextmanager
+import traceback
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +15,14 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import (
+    MCPServerError,
+    ResourceError,
+    ResourceNotFoundError,
+    ToolError,
+    UnexpectedResourceError,
+    UnexpectedToolError,
+)
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resource
 from pydantic import AnyUrl, ValidationError
@@ -26,7 +36,7 @@ from cellblock.integrations.opened import OpenSessions
 from cellblock.session.session import AsyncSession
 from cellblock.session.shown import mime_type
 from cellblock.state import Versioned
-from cellblock.text import bounded, line, valid
+from cellblock.text import bounded, line, type_name, valid
 
 _INSTRUCTIONS = """\
 Runs Python and shell commands behind kernel walls: no network but what was listed, no files but the session's own
@@ -37,6 +47,7 @@ go back to. A failed call leaves the session usable; its text says what to do.""
 
 _MOST_NAME = 10_000
 """Characters of a name or a number: the SDK reads it as JSON, on the loop."""
+_log = logging.getLogger("cellblock")
 _MOST_CHARS = {"code": MOST_SOURCE, "command": MOST_SOURCE, "content": sys.maxsize, "data": sys.maxsize}
 
 
@@ -47,14 +58,14 @@ class SessionServer(MCPServer[Any]):
         self, sessions: OpenSessions, *, user: str, default: str | None, tools: Collection[str] | None
     ) -> None:
         said = f" Without it the session is {default!r}." if default is not None else ""
-        super().__init__(
-            "cellblock",
-            title="cellblock",
-            version=cellblock.__version__,
-            instructions=_INSTRUCTIONS.format(default=said),
-            log_level="WARNING",
-            middleware=[self._border],
-        )
+        with _root_logger_kept():
+            super().__init__(
+                "cellblock",
+                title="cellblock",
+                version=cellblock.__version__,
+                instructions=_INSTRUCTIONS.format(default=said),
+                middleware=[self._border],
+            )
         self.sessions = sessions
         self._user = user
         self._default = default
@@ -88,8 +99,10 @@ class SessionServer(MCPServer[Any]):
         except MCPError as error:
             data = bounded(error.data) if _size(error.data) <= _MOST_NAME else None
             raise MCPError(error.code, line(error.message, 2000), data) from None
-        except CellblockError as error:
-            raise MCPError(INTERNAL_ERROR, line(str(error), 2000)) from None
+        except ValidationError:  # of parameters that the method does not take
+            raise
+        except Exception as error:
+            raise MCPError(INTERNAL_ERROR, line(_told(error, ctx.method), 2000)) from None
         if (size := _size(sent)) > MOST_SENT:
             raise MCPError(INTERNAL_ERROR, f"the answer has {size} characters, more than {MOST_SENT}: ask for less")
         return bounded(sent)
@@ -99,8 +112,10 @@ class SessionServer(MCPServer[Any]):
     ) -> CallToolResult | InputRequiredResult:
         """Carry out a call, its arguments as valid text. `ToolError` for those that the tool does not take."""
         known = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
+        if name not in known:
+            raise ToolError(f"there is no tool {line(name, 80)}: there are {', '.join(known)}")
         given = {key: valid(value) if isinstance(value, str) else value for key, value in arguments.items()}
-        unknown = [line(key, 80) for key in given if key not in known.get(name, given)]
+        unknown = [line(key, 80) for key in given if key not in known[name]]
         if unknown:
             raise ToolError(f"{name} has no argument {unknown[0]!r}: it takes {', '.join(known[name])}")
         for key, value in given.items():
@@ -110,13 +125,14 @@ class SessionServer(MCPServer[Any]):
             return await super().call_tool(name, given, context)
         except ToolError as error:
             match error.__cause__:
-                case ValidationError() as wrong:
+                case ValidationError() as wrong if not isinstance(error, UnexpectedToolError):
                     rows = wrong.errors(include_url=False, include_context=False, include_input=False)[:10]
                     told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in rows]
                     raise ToolError(f"{name} got wrong arguments: {'; '.join(told)}") from None
-                case CellblockError() | ToolError() as failed:
-                    raise ToolError(str(failed)) from None
-            raise
+                case None:
+                    raise
+                case failed:
+                    raise ToolError(_told(failed, name)) from None
 
     async def list_resources(self) -> list[Resource]:
         """The notebooks of the caller's sessions."""
@@ -134,7 +150,10 @@ class SessionServer(MCPServer[Any]):
         """A resource, images with the type that their bytes have."""
         if len(text := str(uri)) > _MOST_NAME:
             raise ResourceNotFoundError(f"the URI has more than {_MOST_NAME} characters")
-        found = await super().read_resource(valid(text), context)
+        try:
+            found = await super().read_resource(valid(text), context)
+        except UnexpectedResourceError as error:
+            raise ResourceError(_told(error.__cause__ or error, "resources/read")) from None
         if isinstance(found, InputRequiredResult):
             return found
         return [
@@ -168,6 +187,28 @@ async def open_server(
 
     async with OpenSessions(make, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
         yield SessionServer(sessions, user=user, default=session, tools=tools)
+
+
+@contextmanager
+def _root_logger_kept() -> Iterator[None]:
+    """Keep the program's root logger: the SDK gives it a handler that renders a traceback for a second, on the loop."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
+def _told(error: BaseException, what: str) -> str:
+    """The text of an error for a client. One that nobody foresaw is one line of the log, and told by its type alone."""
+    if isinstance(error, CellblockError | MCPServerError) and not isinstance(error, UnexpectedResourceError):
+        return str(error)
+    *_, (frame, number) = traceback.walk_tb(error.__traceback__)
+    place = f"{os.path.basename(frame.f_code.co_filename)}:{number}"
+    _log.error("%s failed: %s (%s)", what, line(error), place)
+    return f"{what} failed for a reason of the server's own, {type_name(error)} (see the line of the server's log)"
 
 
 def _size(value: object) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager
@@ -204,7 +203,7 @@ class Tools:
         """Create or replace a file of a session from base64."""
         try:
             raw = base64.b64decode(data, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:  # of text that is not ASCII, too
             raise ToolError(f"data is not base64: {error} (write_file takes text as it is)") from None
         return await self._write(session, path, raw)
 

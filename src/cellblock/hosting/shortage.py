@@ -1,0 +1,73 @@
+"""Resources that this process or machine runs out of: the error of a system call, told by the resource, its limit and
+the remedy."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from cellblock.errors import CellblockError
+
+UNLIMITED = 2**62
+_CLOSE = "close sessions that are not used"
+
+
+def limit(name: str) -> tuple[int, int]:
+    """A limit of this process, the soft and the hard one; none where the system has or tells none."""
+    try:
+        import resource
+
+        soft, hard = (UNLIMITED if one < 0 else one for one in resource.getrlimit(getattr(resource, name)))
+    except (ModuleNotFoundError, OSError):  # on Windows; a filter of system calls
+        return UNLIMITED, UNLIMITED
+    return soft, hard
+
+
+def descriptors() -> int | None:
+    """How many this process has open; None where nothing tells. Linux before 6.2 does not say so without a list."""
+    try:
+        return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return None
+
+
+def no_descriptors() -> CellblockError:
+    """The error of a process that may open no more descriptors."""
+    soft, hard = limit("RLIMIT_NOFILE")
+    way = f"ulimit -n {_shown(hard)}" if hard > soft else "as root, ulimit -n, or LimitNOFILE= of its service"
+    return CellblockError(
+        f"no room for another session: this process has {descriptors()} descriptors open, and its sessions may come to "
+        f"need more, of the {soft} that it is allowed (RLIMIT_NOFILE)",
+        hint=f"{_CLOSE}, or raise the limit: {way}",
+    )
+
+
+def short_of(error: BaseException, failed: str = "no room for another session") -> CellblockError | None:
+    """The error to raise for one that is about a resource, which it names; None for any other error."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EMFILE:
+        return no_descriptors()
+    if number == errno.ENFILE:
+        what, hint = "open files of the whole machine (fs.file-max)", f"{_CLOSE}, or raise it: sysctl fs.file-max=…"
+    elif number == errno.EAGAIN or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
+        soft, _ = limit("RLIMIT_NPROC")
+        what = f"processes and threads (RLIMIT_NPROC is {_shown(soft)}; a control group's pids.max bounds them too)"
+        hint = f"{_CLOSE}, or raise the limit: ulimit -u"
+    elif number == errno.ENOMEM:
+        what, hint = "memory of this machine, or of its control group", f"{_CLOSE}, or give the machine more"
+    elif number == errno.EFBIG:
+        soft, _ = limit("RLIMIT_FSIZE")
+        return CellblockError(
+            f"this program may write no file of more than {_shown(soft)} bytes (RLIMIT_FSIZE)",
+            hint="raise the limit: ulimit -f unlimited",
+        )
+    elif number in (errno.ENOSPC, errno.EDQUOT):
+        place = getattr(error, "filename", None) or "the directory of TMPDIR"
+        what, hint = f"space on the disk of {place}", "free some, or set TMPDIR to another directory"
+    else:
+        return None
+    return CellblockError(f"{failed}: no {what} is left", hint=hint)
+
+
+def _shown(limit: int) -> str:
+    return "unlimited" if limit == UNLIMITED else str(limit)
