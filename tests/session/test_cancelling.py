@@ -6,6 +6,8 @@ import asyncio
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -235,6 +237,36 @@ def test_ctrl_c_while_the_loop_begins_a_cell_ends_it_and_the_session_goes_on(
         session.run(source)
     monkeypatch.undo()
     assert session.run("x", wait=False).value == 1
+
+
+LOCKED = """
+import signal, sys, threading
+from cellblock import Session
+
+def trace(frame, event, argument):  # Ctrl-C as the caller has taken a lock of Python's own, to wait
+    if frame.f_code is not threading.Condition.__enter__.__code__:
+        return None
+    def leave(frame, event, argument):
+        if event == "return":
+            sys.settrace(None)
+            signal.raise_signal(signal.SIGINT)
+        return leave
+    return leave
+
+session, other = Session(), Session()
+threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+sys.settrace(trace)
+try:
+    session.run("import time; time.sleep(20)")
+except KeyboardInterrupt:
+    sys.settrace(None)
+print(session.run("1").value, other.run("2").value)
+"""
+
+
+def test_ctrl_c_at_any_step_of_a_wait_leaves_all_sessions_of_the_program_usable() -> None:
+    command = [sys.executable, "-c", LOCKED]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "1 2\n"
 
 
 @pytest.mark.anyio

@@ -364,10 +364,10 @@ class Session:
             execution = None if self._tasks or call_id is not None else session._begin_at_once(source)
             cell = None if execution is None else session._end_at_once(execution)
         except BaseException as error:  # the caller's
-            answer.set_exception(error)
+            answer.give(error=error)
             return
         if cell is not None:
-            answer.set_result(cell)
+            answer.give(cell)
         elif execution is not None:
             in_task(self._tasks, partial(session._follow, execution), answer)
         else:

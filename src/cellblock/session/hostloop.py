@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import logging
 import os
@@ -9,11 +10,10 @@ import socket
 import sys
 import warnings
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
@@ -42,11 +42,51 @@ _tasks: set[asyncio.Task[None]] = emptied(set())
 _warned = False
 
 
-class Answer(Future[T]):
+class Outcome(Generic[T]):
+    """What another thread will have returned or raised. The first that is given counts.
+
+    A handler of a signal may raise at any moment of a wait, so a thread that waits has no lock that the other takes: a
+    `Future` has, and our loop would wait for that for ever.
+    """
+
+    def __init__(self, *, then: Callable[[], None] | None = None) -> None:
+        """`then` is called once it is given, where it is."""
+        self.is_given = False
+        self._then = then
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._given = _thread.allocate_lock()
+        self._given.acquire()
+
+    def give(self, value: T | None = None, error: BaseException | None = None) -> None:
+        """What a call has returned, or else raised."""
+        if not self.is_given:
+            self._value, self._error, self.is_given = value, error, True
+            self._given.release()
+            if self._then is not None:
+                self._then()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is given by so many seconds from now."""
+        if not self.is_given and self._given.acquire(timeout=seconds):
+            self._given.release()  # another may wait
+        return self.is_given
+
+    def result(self) -> T:
+        """What was given."""
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                del self  # its traceback holds this frame
+        return cast("T", self._value)
+
+
+class Answer(Outcome[T]):
     """The result of a call on our loop. `task` carries the call out, where it takes one."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, then: Callable[[], None] | None = None) -> None:
+        super().__init__(then=then)
         self.loop = loop
         self.task: asyncio.Task[None] | None = None
 
@@ -54,8 +94,8 @@ class Answer(Future[T]):
         """On our loop: cancel the call, once its task has begun, which may have been given what only it can let go."""
         if self.task is not None:
             self.loop.call_soon(self.task.cancel)
-        elif not self.done():  # the caller left before the loop was told of it
-            self.set_exception(asyncio.CancelledError())
+        else:  # the caller left before the loop was told of it
+            self.give(error=asyncio.CancelledError())
 
 
 def call(function: Callable[..., Awaitable[T]], *args: object, **options: object) -> T:
@@ -103,36 +143,32 @@ def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[obj
 def _ended(tasks: set[asyncio.Task[None]], answer: Answer[Any], task: asyncio.Task[None]) -> None:
     tasks.discard(task)
     answer.task = None
-    if not answer.done():
-        answer.set_exception(asyncio.CancelledError())  # before it began
+    answer.give(error=asyncio.CancelledError())  # it did not begin
 
 
 async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
     carried_out.set(True)
     try:
-        answer.set_result(await function())
+        answer.give(await function())
     except BaseException as error:  # the caller's
-        answer.set_exception(told(error))
+        answer.give(error=told(error))
 
 
 def _result(answer: Answer[T]) -> T:
     """Wait for an answer, for as long as there is a thread that can give it."""
-    while not answer.done():
-        with suppress(TimeoutError):
-            return answer.result(_LOOK_SECONDS)
-        if not answer.done():
-            _require_hearing()
-            if answer.loop is not _loop:
-                raise SessionClosed("the thread of the blocking sessions ended in the middle of a call", hint=_OPEN)
+    while not answer.wait(_LOOK_SECONDS):
+        _require_hearing()
+        if answer.loop is not _loop:
+            raise SessionClosed("the thread of the blocking sessions ended in the middle of a call", hint=_OPEN)
     return answer.result()
 
 
 def _cancel(answer: Answer[Any]) -> None:
     """Cancel a call, and wait until it has ended, however it does, as `finish` waits."""
-    if answer.done() or sys.is_finalizing() or answer.loop is not _loop or _is_deaf():  # or this is a fork
+    if answer.is_given or sys.is_finalizing() or answer.loop is not _loop or _is_deaf():  # or this is a fork
         return
     answer.loop.call_soon_threadsafe(answer.cancel_call)
-    while not is_own_step() and not wait([answer], _LOOK_SECONDS).done and answer.loop is _loop and not _is_deaf():
+    while not is_own_step() and not answer.wait(_LOOK_SECONDS) and answer.loop is _loop and not _is_deaf():
         continue
 
 
@@ -141,9 +177,7 @@ class Run(Generic[T]):
 
     def __init__(self, function: Callable[[], Awaitable[T]], *, done: Callable[[], None] | None = None) -> None:
         """`done` is called on our loop once it has ended."""
-        self._answer = Answer[T](_loop_to_wait_for())
-        if done is not None:
-            self._answer.add_done_callback(lambda _: done())
+        self._answer = Answer[T](_loop_to_wait_for(), then=done)
         self._answer.loop.call_soon_threadsafe(in_task, _tasks, function, self._answer)
 
     def result(self) -> T:
@@ -167,8 +201,10 @@ def our_loop() -> asyncio.AbstractEventLoop:
         require(replaced)
         with _starting:
             if _loop is None:
-                started: Future[asyncio.AbstractEventLoop] = Future()
+                started = Outcome[asyncio.AbstractEventLoop]()
                 begun(_serve, started, name="cellblock")
+                while not started.wait(_LOOK_SECONDS):
+                    continue
                 loop = started.result()
                 _wakes_by, _loop = _identity(getattr(loop, "_csock", None)), loop
     return _loop
@@ -236,7 +272,7 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
+def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not.
 
     Where it cannot be made, or ends all the same, those who wait are told, and the next call begins another.
@@ -252,9 +288,9 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
             except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
                 loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
     except BaseException as error:  # a border: it is told to the one who waits for the start, or by the next call
-        if not started.done():
+        if not started.is_given:
             why = f"no event loop could be started for blocking sessions: {type(error).__name__}: {error}"
-            started.set_exception(CellblockError(why, hint="see the event loop policy of this program"))
+            started.give(error=CellblockError(why, hint="see the event loop policy of this program"))
             return
         _log.exception("the event loop of the blocking sessions ended")
         _loop = _wakes_by = None
@@ -262,11 +298,11 @@ def _serve(started: Future[asyncio.AbstractEventLoop]) -> None:
             loop.close()
 
 
-async def _for_ever(started: Future[asyncio.AbstractEventLoop]) -> None:
+async def _for_ever(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     loop = asyncio.get_running_loop()
     with importing():
         anyio.get_cancelled_exc_class()  # imports what anyio has for loops, while nobody waits for a turn of this one
-    started.set_result(loop)
+    started.give(loop)
     await loop.create_future()
 
 
