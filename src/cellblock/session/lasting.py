@@ -968,12 +968,14 @@ class Lasting:
         self._tip = step
         self._commits[step] = commit
 
-    async def went_back(self, step: str) -> None:
-        """The kernel is again in the state after a step: so is the session."""
-        commit = self._commits[step]
-        deleted = await self.deleted_since(commit)
+    async def went_back(self, step: str, deleted: Iterable[str]) -> None:
+        """The kernel is again in the state after a step: so is the session, but for the cells `deleted_after` that."""
         self._tip = step
-        await self.move(commit, [*deleted])
+        await self.move(self._commits[step], [*deleted])
+
+    async def deleted_after(self, step: str) -> set[str]:
+        """The cells that were deleted since a step which led to where the session stands."""
+        return await self.deleted_since(self._commits[step])
 
     async def move(self, commit: str, deleted: Sequence[str] = ()) -> None:
         """Go on from another commit; those that are left stay in the store. Cells that were deleted stay so."""

@@ -447,6 +447,7 @@ class Turns:
 
     async def _recover_to(self, kernel: Kernel, states: int, wanted: Stand, why: str) -> bool:
         """Go back with the kernel and the store, both or neither; whether the kernel could, where there is a store."""
+        deleted = set() if self._lasting is None else await self._lasting.deleted_after(wanted.step)  # this may fail
         recovery = await self._recover(kernel, states)
         if self._lasting is not None and not recovery.exact:
             await kernel.close()  # an older state is none to go on from: if nothing else comes, the newest is resumed
@@ -457,7 +458,7 @@ class Turns:
         self._settle(is_fresh=recovery.fresh and not recovery.exact)
         if self._lasting is not None:
             self._stand = wanted  # also where the kernel has ended since: another will stand there
-            await self._lasting.went_back(wanted.step)
+            await self._lasting.went_back(wanted.step, deleted)
         return True
 
     def _take(self, notebook: Notebook) -> None:
