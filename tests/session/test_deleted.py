@@ -254,6 +254,30 @@ async def test_branch_that_is_made_while_a_cell_runs_lacks_what_was_deleted(url:
         assert [cell.source for cell in branch.notebook] == ["x = 2"]
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_branch_that_is_made_while_a_cell_runs_again_has_the_record_of_before(url: str, deleted: bool) -> None:
+    state = Versioned(url)
+    async with AsyncSession("one", state=state) as session:
+        await session.run("slow = False", call_id="k1")
+        cell = await session.run("import time\nwhile slow: time.sleep(0.01)\nslow = True", call_id="k2")
+        if deleted:
+            session.delete("k2")
+            again = session.run(cell.source, call_id="k2")
+        else:
+            again = session.rerun("k2")
+        running = asyncio.create_task(again)
+        while session.notebook.find("k2") in (None, cell):
+            await asyncio.sleep(0.01)
+        async with await session.branch("other") as branch:
+            expected = [(cell.id, cell.number) for cell in branch.notebook]
+            assert expected == ([("k1", 1)] if deleted else [("k1", 1), ("k2", 2)])
+        session.interrupt()
+        await running
+    async with AsyncSession("other", state=state) as branch:
+        assert [(cell.id, cell.number) for cell in branch.notebook] == expected
+
+
 def test_cell_that_answers_a_call_again_tells_what_gives_its_value(tmp_path: Path) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("one", state=state) as session:

@@ -74,6 +74,8 @@ class Notebook:
         self._changes: Changes | None = None
         self._cells: dict[str, Cell] = {}
         self._blobs: dict[str, dict[str, Blob]] = {}
+        self._again: Kept | None = None
+        """What was recorded of the cell that is being run again."""
         self._shares: dict[str, Share] = {}
         """What cells hold that can be let go, in the order in which they were recorded."""
         self._before: Callable[[], Notebook | None] = lambda: None
@@ -129,14 +131,15 @@ class Notebook:
         raise UnknownCell(f"no cell {_named(key)}", hint=hint)
 
     def copy(self, source: Source | None = None, *, account: Account | None = None) -> Notebook:
-        """Another notebook of the same cells, but for one that runs; those from a store by a `source` of its own."""
+        """Another notebook of the same cells, without what runs; those from a store by a `source` of its own."""
         earlier = self._earlier if source is None else self._earlier and self._earlier.copy(source)
         other = Notebook(earlier, account=account)
         other._gone.update(self._gone)
         other.private = self.private
         for key, cell in self._cells.copy().items():
-            if cell.state is not CellState.RUNNING:
-                other.record(cell, self._blobs.get(key, {}))
+            kept = (cell, self._blobs.get(key, {})) if cell.state is not CellState.RUNNING else self._again
+            if kept is not None:
+                other.record(*kept)
         return other
 
     def note_changes(self) -> None:
@@ -164,6 +167,8 @@ class Notebook:
         `shown` are the bytes that its outputs hold, where that is known.
         """
         with self._lock:
+            before = self._cells.get(cell.id) if cell.state is CellState.RUNNING else None
+            self._again = None if before is None else (before, self._blobs[cell.id])
             self._blobs[cell.id] = dict(blobs)
             self._put(cell)
             self._forget_share(cell.id)
@@ -190,7 +195,8 @@ class Notebook:
 
     def _put(self, cell: Cell) -> None:
         self._cells[cell.id] = cell
-        self._gone.discard(cell.id)
+        if cell.state is not CellState.RUNNING:
+            self._gone.discard(cell.id)
         if self._changes is not None:
             self._changes.cells[cell.id] = cell, self._blobs.get(cell.id, {})
 
