@@ -119,6 +119,17 @@ def test_closing_twice_is_closing_once(session: Session) -> None:
     session.close()
 
 
+def test_closing_beside_a_close_waits_for_it(opened: Callable[..., Session]) -> None:
+    for _ in range(5):
+        session = opened()
+        session.run("x = [bytes(10**7 + n) for n in range(3)]")
+        with ThreadPoolExecutor() as pool:
+            for closing in [pool.submit(session.close) for _ in range(3)]:
+                closing.result()
+                other = opened()  # the name is free once any has returned
+                other.close()
+
+
 def test_leaving_the_with_block_closes_also_after_an_exception() -> None:
     with pytest.raises(LookupError), Session() as session:
         raise LookupError

@@ -683,6 +683,18 @@ def test_call_of_before_a_clearing_that_was_undone_runs_once(
     assert [cell.undone for cell in session.notebook] == [False] * 3
 
 
+@pytest.mark.parametrize("sleeps", [False, True], ids=["lives", "slept"])
+def test_no_two_cells_of_a_notebook_have_one_number(opened: Open, sleeps: bool) -> None:
+    session = opened()
+    for number in range(4):
+        session.run(f"x = {number}")
+    session.undo(2)
+    if sleeps:
+        session.hibernate()
+    assert session.run("x").number == 5
+    assert [cell.number for cell in session.notebook] == [1, 2, 3, 4, 5]
+
+
 def test_cell_deleted_before_a_clearing_stays_so_when_that_is_undone(opened: Open) -> None:
     session = opened()
     session.run("a = 1", call_id="a")

@@ -69,6 +69,8 @@ _COPIES = 3
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
+_COMMITS = 100
+"""How often another session that is merged may have begun another step meanwhile."""
 _NEWEST_SECONDS = 10.0
 """How long the newest step waits for that when its commit is made. No step waits for it meanwhile."""
 
@@ -901,9 +903,11 @@ class Lasting:
 
     async def standing(self, other: Lasting) -> Commit:
         """Where another session stands once what it has done is in the store."""
-        while (commit := other._commits.get(other._tip)) is None:
+        for _ in range(_COMMITS):
+            if (commit := other._commits.get(other._tip)) is not None:
+                return await to_thread.run_sync(standing, self._held, other._held, commit)
             await other.committed()
-        return await to_thread.run_sync(standing, self._held, other._held, commit)
+        raise StoreError(f"what session {other._held.name!r} did last is not in its store", hint="use it, then merge")
 
     async def why_private(self, other: str) -> str:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""

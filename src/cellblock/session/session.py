@@ -178,6 +178,8 @@ class AsyncSession(Versions):
         if policy is not None and self.trust_level == "local":
             require_undeclared(policy)
         self._branched = 0
+        self._closing: asyncio.Task[Any] | None = None
+        """What closes the session, while it does."""
 
     def __repr__(self) -> str:
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
@@ -317,7 +319,18 @@ class AsyncSession(Versions):
         What a session that lasts has done is in its store by then; StoreError names what it does not take.
         """
         self._closed = True
-        await unbroken(self._let_go)
+        await unbroken(self._let_go_once)
+
+    async def _let_go_once(self) -> None:
+        """Not beside another call that does: it is waited for."""
+        if (other := self._closing) is not None and other.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([other])
+            return
+        self._closing = asyncio.current_task()
+        try:
+            await self._let_go()
+        finally:
+            self._closing = None
 
     async def _let_go(self) -> None:
         lasting = self._lasting if self._is_here else None  # the lease and its connections may be the parent's

@@ -100,7 +100,7 @@ class Versions(Turns):
         lasting.stands(past.base_step, past.base)
         self._settle(past.base_step)
         await self._sow(lasting, kernel, past.base_step)
-        replayed = list[Cell]()
+        replayed, numbers = list[Cell](), self._count if keep_notebook else 0  # which undone cells have
         for planned in past.plan():
             if isinstance(planned.do, HostStep):
                 if planned.do.do == FORGET:
@@ -115,7 +115,7 @@ class Versions(Turns):
             await self._sow(lasting, kernel, planned.step)
             replayed += again
             lost += unlike
-        self._count = past.number
+        self._count = max(past.number, numbers)
         lost += await self._write_again(kernel)
         self._lost += lost
         begun, _ = (None if past.begun is None else await self._kept(past.begun.id)) or (None, {})
