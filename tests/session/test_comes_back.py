@@ -158,6 +158,40 @@ def test_module_of_a_branch_comes_with_its_objects(opened: Open) -> None:
     assert session.unsaved == ()
 
 
+@pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout", "undo", "merge", "branch"])
+def test_files_are_those_of_the_state_whatever_a_module_s_code_does_to_them(opened: Open, way: str) -> None:
+    writes = "open('log', 'w').write('begun')\nopen('more', 'a').write('+')\nopen('new', 'w').close()\n"
+    session = opened()
+    session.run(f"{written('shop.py', writes + SHOP)}{MADE}")
+    session.run("open('log', 'a').write(' and more'); os.remove('new')")
+    session.flush()
+    match way:
+        case "hibernate":
+            session.hibernate()
+        case "reopen":
+            session.close()
+            session = opened()
+        case "checkout":
+            session.run("z = 1")
+            session.checkout("HEAD~1")
+        case "undo":
+            session.run("z = 1")
+            session.hibernate()
+            session.undo()
+        case "merge":
+            with session.branch("other") as branch:
+                branch.run("z = 1")
+                session.merge(branch)
+        case _:
+            session.branch("other").close()
+            session = opened("other")
+    for _ in range(2):
+        cell = session.run(f"{ASK}, open('log').read(), open('more').read(), os.path.exists('new')")
+        assert (cell.value, cell.lost) == ((*ANSWER, "begun and more", "+", False), ())
+        session.undo()
+        session.hibernate()
+
+
 def test_object_whose_module_has_its_class_no_more_is_told_in_time(opened: Open) -> None:
     session = opened()
     session.run(written("shop.py") + MADE)

@@ -396,8 +396,15 @@ class ProcessKernel(LinkedKernel):
                 "the session was saved at the level local, whose names only the guard reads",
                 hint='open it with trust_level="local"',
             )
+        from cellblock.worker.saving.imported import IMPORT
+
         missed = await self._restore_files(snapshot, fetch)
         lost = await self._restore_names(snapshot, fetch, seconds, suspects or Suspects())
+        if any(label.startswith(IMPORT) for label, _ in snapshot.ambient):  # their code was run, and may have written
+            async with self._changing:
+                await self.settle_files()
+                async with self._hearing:
+                    missed += await self._shell.as_imported(self._checkpoints.newest.number)
         forgotten = self._checkpoints.newest.number - 1
         self._checkpoints.let_go(forgotten, self._checkpoints.bound)
         return (*lost, *_files(missed))

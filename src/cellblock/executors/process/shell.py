@@ -307,8 +307,12 @@ class Shell:
         """Have init copy files that `export` of another shell gave; the paths that could not be."""
         with contextlib.suppress(ConnectionError):
             control.send(self.channel, {"do": "import"}, files)
-        missed = (await self._answer("import", "imported"))["imported"]
-        return [str(path) for path in missed] if isinstance(missed, list) else []
+        return _paths(await self._answer("import", "imported"), "imported")
+
+    async def as_imported(self, number: int) -> list[str]:
+        """Have the files be again what init took over, at the checkpoint of this number; the paths that are not."""
+        self.tell("as_imported", number=number)
+        return _paths(await self._answer("as_imported", "as_imported"), "as_imported")
 
     def give_spaces(self) -> None:
         """The worker has the namespaces."""
@@ -400,6 +404,11 @@ def _keeping(number: int, forgotten: list[int], *, tentative: bool = False) -> d
 
 def _root(detail: str) -> Applied:
     return Applied(mechanism="root", detail=detail)
+
+
+def _paths(answer: dict[str, object], word: str) -> list[str]:
+    paths = answer[word]
+    return [str(path) for path in paths] if isinstance(paths, list) else []
 
 
 async def _received(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:

@@ -74,6 +74,7 @@ class Service:
             "export": self._export,
             "exported": self._exported,
             "import": self._import,
+            "as_imported": self._as_imported,
             "part": self._part,
             "hollow": self._hollow,
             "branches": self._branches,
@@ -312,6 +313,12 @@ class Service:
         self._watch.load(True)
         store, files = descriptors.pop(), descriptors.pop()
         control.send(self._channel, {"imported": _told(self._history.take_over(files, store))})
+
+    def _as_imported(self, message: Message, _descriptors: list[int]) -> None:
+        """The names are loaded: have the files be what was taken over, whatever modules did as their code was run."""
+        missed = self._history.rewind(0)
+        self._history.keep(_number(message["number"]))
+        control.send(self._channel, {"as_imported": _told(missed)})
 
     def _part(self, message: Message, descriptors: list[int]) -> None:
         """Let a frozen copy make the worker of a branch; 0 ends that."""
