@@ -250,3 +250,21 @@ def test_cell_that_was_stopped_before_it_was_saved_is_lost_by_name_and_not_run_a
             assert error is not None
             assert error.type == "NotRepeated"
             session.flush()
+
+
+@pytest.mark.parametrize(
+    ("source", "lost"),
+    [
+        ("import uuid; print(uuid.uuid4())", ["cell 3"]),
+        ("import time; time.time_ns()", ["cell 3"]),
+        ("import random; print(random.random(), object())", []),
+        ("import sys; print(x, file=sys.stderr); print(x); x", []),
+    ],
+)
+def test_cell_that_shows_something_else_when_it_is_run_again_is_told(url: str, source: str, lost: list[str]) -> None:
+    killed(url, BEGIN, f"session.run({source!r})")
+    for expected in (lost, []):
+        with Session("one", state=Versioned(url)) as session:
+            assert session.resumed is not None
+            assert [one.name for one in session.resumed.lost] == expected
+            session.flush()

@@ -46,7 +46,7 @@ from cellblock.session.earlier import Earlier, Source
 from cellblock.session.hoststeps import ASIDE, FORGET, HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
-from cellblock.session.past import Past, Planned, answered, followed_by, host_entry, leading_to, step_of
+from cellblock.session.past import Past, Planned, answered, digest_of, followed_by, host_entry, leading_to, step_of
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
@@ -338,6 +338,7 @@ class Lasting:
                         "rolled_back": cell.rolled_back,
                         "stopped": stopped,
                         "ok": cell.ok,
+                        "shown": digest_of(cell),
                     }
                 )
         logged, step = self._cell_logged, self._cell

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cellblock.cell import Cell, CellError, CellKind, CellState
+from cellblock.cell import Cell, CellError, CellKind, CellState, Lost
 from cellblock.errors import StoreError
+from cellblock.outputs import OutputType
 from cellblock.session.commits import get_cell, get_snapshot
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.record import failed_cell
@@ -49,7 +52,7 @@ class Replay:
 
     `rolled_back`: it changed nothing, and is not run; of its record only this was kept. `stopped`: it was interrupted,
     or met its time limit; nobody can tell how far it had come, so it is not run. `ended`: it came to its end, and was
-    `ok` then.
+    `ok` then. `shown` tells what it had shown, as `digest_of` it; "" where that is not known.
     """
 
     id: str
@@ -60,6 +63,7 @@ class Replay:
     stopped: bool = False
     ended: bool = True
     ok: bool = True
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +169,9 @@ def _with(planned: Planned, value: Any) -> Planned:
             return replace(planned, answers=(*planned.answers, _logged(value)))
         case "end", Replay() as begun:
             rolled_back, stopped = bool(value["rolled_back"]), bool(value.get("stopped"))
-            ok = bool(value.get("ok", True))
-            return replace(planned, do=replace(begun, ended=True, rolled_back=rolled_back, stopped=stopped, ok=ok))
+            ok, shown = bool(value.get("ok", True)), str(value.get("shown", ""))
+            ended = replace(begun, ended=True, rolled_back=rolled_back, stopped=stopped, ok=ok, shown=shown)
+            return replace(planned, do=ended)
         case "host", _:
             parts = tuple(base64.b64decode(one) for one in value["buffers"])
             host = HostStep(value["what"], value["name"], parts)
@@ -220,6 +225,37 @@ class Replaying:
         return ", ".join(f"{name}()" for name, left in self._left.items() if left)
 
 
+def digest_of(cell: Cell) -> str:
+    """Tells whether a cell that was run again has shown the same, addresses of objects left aside."""
+    texts: dict[str, list[str]] = {}
+    for one in cell.outputs:
+        if one.type is not OutputType.IMAGE:
+            texts.setdefault(one.stream or "", []).append(one.text)
+    shown = _ADDRESS.sub("0x", "\0".join(f"{stream}\0{''.join(told)}" for stream, told in sorted(texts.items())))
+    return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def unlike(replay: Replay, cell: Cell, unused: str) -> tuple[Lost, ...]:
+    """How a cell that had ended well differs from that as it was run again; nothing where it does not.
+
+    `unused` are the functions of which it did not ask for all answers.
+    """
+    remedy = "look at what the cell has made this time"
+    if not replay.ok:
+        return ()
+    if cell.error is not None:
+        why, remedy = f"it failed: {cell.error.type}: {cell.error.message[:_MOST_SAID]}", "run the cell again"
+    elif unused:
+        why = f"it did not ask for all answers that it had of {unused}, and may have got another's"
+    elif replay.shown not in ("", digest_of(cell)):
+        why = "it showed something else than was told when it ran before"
+    else:
+        return ()
+    return (Lost(name=f"cell {cell.number}", type="cell", reason=f"run again, {why}", remedy=remedy),)
+
+
+_MOST_SAID = 200
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 _CUT_OFF = ("Interrupted", "RolledBack")
 
 
@@ -278,7 +314,9 @@ def _planned(session: StoredSession, commit: Commit) -> Planned:
         )
     cell, _ = get_cell(session, detail["cell"]["@"])
     rolled_back, stopped = bool(detail.get("rolled_back")), bool(detail.get("stopped"))
-    replay = Replay(cell.id, cell.number, cell.kind, cell.source, rolled_back, stopped, ok=cell.ok)
+    replay = Replay(
+        cell.id, cell.number, cell.kind, cell.source, rolled_back, stopped, ok=cell.ok, shown=digest_of(cell)
+    )
     return Planned(step, replay, commit.id, answers=answers)
 
 

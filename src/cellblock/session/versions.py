@@ -146,9 +146,12 @@ class Versions(Turns):
         """Take the step that a cell was again, under the id that it had; the cell, where it was run, and how it differs
         from then.
         """
+        from cellblock.session.past import unlike
+
         kept = await self._kept(replay.id)
         cell, blobs = self._not_repeated(replay, kept)
-        runs, lost = cell is None, (_stopped(replay),) if replay.stopped else ()
+        runs = cell is None
+        lost: tuple[Lost, ...] = (_stopped(replay),) if replay.stopped else ()
         if cell is None:
             self._count = replay.number - 1
             draft = Cell(
@@ -158,8 +161,7 @@ class Versions(Turns):
             _require_here(kernel)
             if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
                 raise _unlike_before(cell, self._lacking)
-            if replay.ok and (unused or not cell.ok):
-                lost = (_not_as_before(cell, unused),)
+            lost = unlike(replay, cell, unused)
         if planned.commit is None or (runs and kept is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
         state = self._settle(planned.step, replay.id)
@@ -474,15 +476,6 @@ def _require_here(kernel: Kernel) -> None:
         raise SessionClosed(
             "the session's processes ended while its steps were taken again", hint="use the session once more"
         )
-
-
-def _not_as_before(cell: Cell, unused: str) -> Lost:
-    """A cell that had ended well, and did not when it was run again, or with `unused` answers of these functions."""
-    if cell.error is not None:
-        why = f"it failed: {cell.error.type}: {cell.error.message[:_MOST_SAID]}"
-    else:
-        why = f"it did not ask for all answers that it had of {unused}, and may have got another's"
-    return Lost(name=f"cell {cell.number}", type="cell", reason=f"run again, {why}", remedy=_RUN_AGAIN)
 
 
 def _unlike_before(cell: Cell, lacking: tuple[str, ...]) -> CellblockError:
