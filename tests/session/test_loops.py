@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -158,10 +159,10 @@ def test_loop_that_ends_in_the_middle_leaves_nothing_to_complain_of(
 ) -> None:
     session = _opened(state)
     for way in (_leave_a_stream, _leave_a_task, _close_the_loop):
-        _within(lambda way=way: way(session))  # type: ignore[misc]
-        assert _run(lambda: session.run("a")).value == 1
+        _within(partial(way, session))
+        assert _run(partial(session.run, "a")).value == 1
     _run(session.close)
-    del session
+    del session, way
     gc.collect()
     assert [one.getMessage() for one in caplog.records] == []
     assert capsys.readouterr().err == ""

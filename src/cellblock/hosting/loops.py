@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class OfLoop(Generic[T]):
-    """An attribute that is made with its first use, and anew for another event loop once that of its last use has ended.
+    """An attribute that is made with its first use, and anew for another event loop where that of its last use ended.
 
     A lock that is held there, by a task that does not go on, is free for those of the other loop.
     """

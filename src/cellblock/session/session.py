@@ -73,7 +73,7 @@ class AsyncSession(Versions):
     """A place to run code that remembers.
 
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
-    `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop.
+    `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop at a time.
 
     `walls="reduced"` does without namespaces, for machines that have none: docs/limitations/reduced.md says what that
     gives up. Nothing falls back to it.
