@@ -154,6 +154,18 @@ def test_loop_may_be_closed_at_any_turn_of_what_follows_a_cell(turns: int, tmp_p
     _run(session.close)
 
 
+@pytest.mark.parametrize("seconds", [0.02 * turn for turn in range(10)])
+def test_loop_may_be_closed_while_the_session_hibernates(seconds: float, tmp_path: Path) -> None:
+    session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db", hibernate_after=0.01))
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(session.open())
+    assert loop.run_until_complete(session.run("a = 1")).ok
+    loop.run_until_complete(asyncio.sleep(seconds))
+    loop.close()
+    assert _run(lambda: session.run("a")).value == 1
+    _run(session.close)
+
+
 def test_loop_that_ends_in_the_middle_leaves_nothing_to_complain_of(
     state: Versioned | None, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
