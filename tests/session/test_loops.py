@@ -154,6 +154,23 @@ def test_loop_may_be_closed_at_any_turn_of_what_follows_a_cell(turns: int, tmp_p
     _run(session.close)
 
 
+def test_asyncio_run_that_ends_cuts_nothing_short_that_is_done_whole_or_not_at_all(state: Versioned | None) -> None:
+    session = _opened(state)
+    for turn in range(60):
+
+        async def main(turn: int = turn) -> list[asyncio.Task[Any]]:
+            await session.run(f"turn = {turn}")
+            calls = session.files.write("turn.txt", str(turn).encode()), session.undo()
+            tasks = [asyncio.create_task(call) for call in calls]
+            await asyncio.sleep(0.0005 * (turn % 20))
+            return tasks
+
+        _run(main)
+        assert _run(lambda: session.run("a")).value == 1
+        _run(lambda: session.files.write("other.txt", b""))
+    _run(session.close)
+
+
 @pytest.mark.parametrize("seconds", [0.02 * turn for turn in range(10)])
 def test_loop_may_be_closed_while_the_session_hibernates(seconds: float, tmp_path: Path) -> None:
     session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db", hibernate_after=0.01))
