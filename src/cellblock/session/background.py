@@ -35,7 +35,7 @@ class Background:
 
         def ended(task: asyncio.Task[None]) -> None:
             if self._tasks.pop(task, None) is not None and not has_begun and not scope.cancel_called:
-                self._begin(scope, function, *args)  # asyncio.run cancels what there is, before it can leave order
+                self._begin(scope, function, *args)  # asyncio.run cancelled it before its first step
 
         task = asyncio.get_running_loop().create_task(run())
         self._tasks[task] = scope  # the loop itself holds none
@@ -54,7 +54,7 @@ class Background:
         return any(not task.get_loop().is_running() for task in self._tasks)
 
     def end_lost(self) -> None:
-        """End these, as where they are cancelled; what one would still wait for then is not waited for."""
+        """End these, as where they are cancelled, without waiting."""
         for task in [one for one in reversed(self._tasks) if not one.get_loop().is_running()]:
             del self._tasks[task]
             if not task.done():
@@ -73,6 +73,8 @@ def _end(task: asyncio.Task[None]) -> None:
     asyncio._enter_task(here, task)
     try:
         task.get_coro().close()
+    except RuntimeError as error:  # it does not end without waiting for something first
+        here.call_exception_handler({"message": "a task is left as its event loop left it", "exception": error})
     finally:
         asyncio._leave_task(here, task)
         if me is not None:
