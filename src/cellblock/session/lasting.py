@@ -30,6 +30,7 @@ from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionCl
 from cellblock.executors.protocol import Capture, Kernel, too_large
 from cellblock.executors.suspects import Known, Suspects
 from cellblock.hosting import to_thread
+from cellblock.hosting.loops import OfLoop
 from cellblock.patience import Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
@@ -123,6 +124,11 @@ class _Step:
 class Lasting:
     """One session's place in a store, held by this program until `close`."""
 
+    _noting = OfLoop(anyio.Lock)
+    """Held while it is found out what a new snapshot lacks, which takes a thread some time."""
+    _logging = OfLoop(anyio.Lock)
+    """Held while deletions are logged."""
+
     def __init__(self, state: Versioned, store: Store, held: HeldSession) -> None:
         self._state = state
         self._store = store
@@ -165,8 +171,6 @@ class Lasting:
         self._basis: str | None = None
         """The commit that `_written` is of."""
         self._snapshot: Snapshot | None = None
-        self._noting = anyio.Lock()
-        """Held while it is found out what a new snapshot lacks, which takes a thread some time."""
         self._ahead: Ahead | None = None
         self.source = Source(store, held)
         """What earlier cells of the notebook are read from."""
@@ -183,7 +187,6 @@ class Lasting:
         self._entries: list[int] = []
         self._deleted: list[str] = []
         """Cells that were deleted, which the journal does not say yet: nothing is logged before that."""
-        self._logging = anyio.Lock()
         self._deletions: list[int] = []
         """Its entries of deletions that no commit holds. The next one does."""
         self._answers: list[JSON] = []
@@ -232,6 +235,7 @@ class Lasting:
 
     async def finish(self) -> None:
         """Until everything is in a commit or in the journal. StoreError for what the store does not take."""
+        self._go_on_here()
         await self._log_deletions()
         await self._idle.wait()
         await self._logged_or_committed()
@@ -521,6 +525,7 @@ class Lasting:
 
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
+        self._go_on_here()
         await self._log_deletions()
         if self._queue and not self._working:
             self._go_on()
@@ -585,6 +590,7 @@ class Lasting:
         await to_thread.run_sync(self._held.flush)
 
     def _enqueue(self, step: _Step) -> None:
+        self._go_on_here()
         self._tip = step.id
         self._queue.append(step)
         self._background.start(self._fork, step)
@@ -594,6 +600,27 @@ class Lasting:
     def _go_on(self) -> None:
         self._working, self._idle = True, anyio.Event()
         self._background.start(self._work)
+
+    def _go_on_here(self) -> None:
+        """Begin again, on the event loop that runs, what another that ended has left in the middle."""
+        if not self._background.has_lost:
+            return
+        self._idle, self._tried = anyio.Event(), anyio.Event()
+        for step in (*self._queue, *self._trials):
+            step.forked = anyio.Event()  # who waits for the other one never goes on
+        self._background.end_lost()
+        for step in (*self._queue, *self._trials):
+            step.forked.set()
+            step.has_slot = False
+        self._let_go((*self._queue, *self._trials))
+        self._trials.clear()
+        self._slots, self._working = anyio.Semaphore(_SLOTS), False
+        self._idle.set()
+        for step in self._queue:
+            step.forked, step.was_let_go = anyio.Event(), False
+            self._background.start(self._fork, step)
+        if self._queue:
+            self._go_on()
 
     async def _fork(self, step: _Step, seconds: float = _SLOT_SECONDS) -> None:
         if step.kernel is None:
@@ -635,6 +662,7 @@ class Lasting:
 
     async def forked(self) -> None:
         """Until the state of the newest step is held, so that the next one may change it."""
+        self._go_on_here()
         if self._queue:
             await self._queue[-1].forked.wait()
 
@@ -790,6 +818,7 @@ class Lasting:
 
     async def tried(self) -> None:
         """Until what the newest commits wrote has been loaded once."""
+        self._go_on_here()
         while self._trials:
             await self._tried.wait()
 

@@ -73,7 +73,7 @@ class AsyncSession(Versions):
     """A place to run code that remembers.
 
     Calls are first come, first served; `wait=False` raises `SessionBusy` instead of waiting. `interrupt` and
-    `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop.
+    `kill` never wait. Use it as `async with AsyncSession() as session`, on one event loop at a time.
 
     `walls="reduced"` does without namespaces, for machines that have none: docs/limitations/reduced.md says what that
     gives up. Nothing falls back to it.
@@ -196,8 +196,8 @@ class AsyncSession(Versions):
         where another program has it open.
         """
         self._require_open()
-        self._turn_loop = asyncio._get_running_loop()
         if self._kernel is None and not self._asleep:
+            self._turn_loop = asyncio._get_running_loop()
             if isinstance(self.state, Versioned) and self._lasting is None:
                 await self._take_up(self.state)
             try:
@@ -340,7 +340,7 @@ class AsyncSession(Versions):
             lasting.deadline.give(LOCK_SECONDS)
             left.set((*left.get(), lasting.deadline))
         try:
-            if lasting is not None and not self._loop_is_gone:
+            if lasting is not None:
                 with suppress(CellblockError):  # it is tried once more
                     await self._catch_up_between_calls(lasting)
                     await lasting.finish()
@@ -351,8 +351,7 @@ class AsyncSession(Versions):
             self._lasting = None
             if lasting is not None:
                 try:
-                    if not self._loop_is_gone:
-                        await lasting.finish()  # what has ended meanwhile
+                    await lasting.finish()  # what has ended meanwhile
                 except CellblockError:
                     with suppress(StoreError):  # the first names what is lost
                         await lasting.close()

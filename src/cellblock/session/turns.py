@@ -20,6 +20,7 @@ from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClos
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import FileVersion, Kernel, Recovery
 from cellblock.hosting import clock, to_thread
+from cellblock.hosting.loops import OfLoop
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.arguments import require_text
@@ -81,6 +82,9 @@ class Stand:
 class Turns:
     """What a session does with its kernel. Calls are first come, first served."""
 
+    _changing = OfLoop(anyio.Lock)
+    """Held over a change of files by the host, until it is known here, and over a recovery."""
+
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
         self.name = name
         """The session's name in its store; None where it does not last."""
@@ -104,8 +108,6 @@ class Turns:
         """Whether it had run before: an undo leaves what it did then, and the cell is not undone."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
-        self._changing = anyio.Lock()
-        """Held over a change of files by the host, until it is known here, and over a recovery."""
         self._under_way = ""
         """The id of the step that is being taken."""
         self._toolbox = toolbox
@@ -186,6 +188,7 @@ class Turns:
         """The kernel, of a session that may sleep, for one who does not have its turn."""
         self._require_usable()
         while self._rebuilt is not None:
+            self._require_going_on()
             await self._rebuilt.wait()
         self._require_usable()
         if self._asleep or (self._lasting is not None and self._living().ended):
@@ -231,6 +234,14 @@ class Turns:
                 hint="use a Session, which any thread may call, or call this one on its own loop"
                 " (asyncio.run_coroutine_threadsafe)",
             )
+
+    def _require_going_on(self) -> None:
+        """CellblockError where the call that has the turn does not go on: its event loop was closed, or stopped."""
+        what = "the event loop that the session was used on was {} in the middle of a call"
+        if self._loop_is_gone:
+            raise SessionClosed(what.format("closed"), hint="open a new one") from None
+        if self._turn_loop is not None and not self._turn_loop.is_running():
+            raise CellblockError(what.format("stopped"), hint="have it run until that call has ended") from None
 
     def _require_open(self) -> None:
         if self._closed:
@@ -612,9 +623,7 @@ class Turns:
             self._require_one_loop()
             if not wait:
                 raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-            if self._loop_is_gone:
-                message = "the event loop that the session was used on was closed in the middle of a call"
-                raise SessionClosed(message, hint="open a new one") from None
+            self._require_going_on()
             await self._turns.acquire()
         self._turn_loop = asyncio._get_running_loop()
 

@@ -67,6 +67,10 @@ class Versions(Turns):
         """Whether a cell that is run again would call functions of the host's again."""
         raise NotImplementedError
 
+    async def _take_turn(self, *, wait: bool = True) -> None:
+        self._background.end_lost()  # which may be about to have the session hibernate, and has its turn
+        await super()._take_turn(wait=wait)
+
     async def _resume(self, lasting: Lasting, past: Past | None) -> None:
         """Go on from where the session was, or begin one that is new."""
         await self._take_turn()

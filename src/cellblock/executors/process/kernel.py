@@ -39,6 +39,7 @@ from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
+from cellblock.hosting.loops import OfLoop
 from cellblock.hosting.shortage import short_of
 from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
@@ -70,6 +71,9 @@ _STEPS = (Run, RunShell, Bind, Clear, Sow, Restore)
 
 
 class ProcessKernel(LinkedKernel):
+    _hearing = OfLoop(anyio.Lock)
+    """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take it."""
+
     """One live worker. Its death ends a turn with `Died`; `recover` goes back to the newest checkpoint.
 
     Belongs to no event loop until it is first used on one.
@@ -208,11 +212,6 @@ class ProcessKernel(LinkedKernel):
     @property
     def _unsettled(self) -> bool:
         return self._hearing.locked() or self._shell.keeping
-
-    @cached_property
-    def _hearing(self) -> anyio.Lock:
-        """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take it."""
-        return anyio.Lock()
 
     async def _settled(self) -> None:
         """Wait until what the files were is remembered."""

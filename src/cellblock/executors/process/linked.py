@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
 from typing import Self
 
@@ -40,6 +40,7 @@ from cellblock.executors.protocol import (
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
+from cellblock.hosting.loops import OfLoop
 from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import Snapshot
 from cellblock.values import portable
@@ -60,6 +61,9 @@ class LinkedKernel(Kernel, Overseer):
     """Belongs to no event loop until it is first used on one."""
 
     capabilities: Capabilities
+    _changing = OfLoop(anyio.Lock)
+    """Held over a recovery, a change of files by the host, and a close: they do not meet half way."""
+    _falling = OfLoop(anyio.Lock)
 
     def __init__(self, spec: KernelSpec, enclosure: Enclosure, *, checkpoints: int = 0, contained: bool) -> None:
         self._spec = spec
@@ -77,15 +81,6 @@ class LinkedKernel(Kernel, Overseer):
         if not self._open or os.getpid() != self._host:
             return 0
         return room.BASE - (room.OF_LINK if self._link is None else 0)
-
-    @cached_property
-    def _changing(self) -> anyio.Lock:
-        """Held over a recovery, a change of files by the host, and a close: they do not meet half way."""
-        return anyio.Lock()
-
-    @cached_property
-    def _falling(self) -> anyio.Lock:
-        return anyio.Lock()
 
     @property
     def names(self) -> dict[str, str]:
