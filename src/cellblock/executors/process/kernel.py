@@ -71,13 +71,13 @@ _STEPS = (Run, RunShell, Bind, Clear, Sow, Restore)
 
 
 class ProcessKernel(LinkedKernel):
-    _hearing = OfLoop(anyio.Lock)
-    """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take it."""
-
     """One live worker. Its death ends a turn with `Died`; `recover` goes back to the newest checkpoint.
 
     Belongs to no event loop until it is first used on one.
     """
+
+    _hearing = OfLoop(anyio.Lock)
+    """Held over a wait for init's answer, inside `_changing`: another reader of its channel would take it."""
 
     def __init__(self, family: Family, shell: Shell, spec: KernelSpec, *, stem: ProcessKernel | None = None) -> None:
         """A branch has a `stem`, within whose namespaces it lives."""
