@@ -226,13 +226,11 @@ class Replaying:
 
 
 def digest_of(cell: Cell) -> str:
-    """Tells whether a cell that was run again has shown the same, addresses of objects left aside."""
-    texts: dict[str, list[str]] = {}
-    for one in cell.outputs:
-        if one.type is not OutputType.IMAGE:
-            texts.setdefault(one.stream or "", []).append(one.text)
-    shown = _ADDRESS.sub("0x", "\0".join(f"{stream}\0{''.join(told)}" for stream, told in sorted(texts.items())))
-    return hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:16]
+    """Tells whether a cell that was run again has shown the same: images, addresses of objects and stderr, where the
+    session itself speaks, left aside.
+    """
+    told = [one.text for one in cell.outputs if one.type is not OutputType.IMAGE and one.stream != "stderr"]
+    return hashlib.sha256(_ADDRESS.sub("0x", "".join(told)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def unlike(replay: Replay, cell: Cell, unused: str) -> tuple[Lost, ...]:
