@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -22,6 +22,8 @@ class OfLoop(Generic[T]):
         self._key = f"{name} of a loop"
 
     def __get__(self, instance: object, owner: type | None = None) -> T:
+        if instance is None:  # as of a class
+            return cast("T", self)
         here = asyncio._get_running_loop()
         value: T
         value, loop = vars(instance).get(self._key) or (self._make(), here)

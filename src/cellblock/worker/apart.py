@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from os import O_CLOEXEC, _exit, close, fork, kill, pipe2, read, waitpid, write
+from math import ceil
+from os import O_CLOEXEC, WNOHANG, _exit, close, fork, kill, pipe2, read, waitpid, write
 from select import POLLIN, poll
-from signal import SIGKILL
+from signal import SIG_DFL, SIGALRM, SIGKILL, alarm, signal
 from typing import TYPE_CHECKING, Any
 
 from cellblock.wire.codec import as_json, from_json
@@ -51,6 +52,8 @@ def _in_copy(interpreter: Interpreter, left: list[str], max_preview: int, second
         return [], "no process could be made for it"
     if not copy:
         try:
+            signal(SIGALRM, SIG_DFL)
+            alarm(ceil(seconds * _SHARES))
             for name in left:
                 write(writable, as_json(row(interpreter, name, max_preview)).encode() + b"\n")
         finally:
@@ -58,20 +61,22 @@ def _in_copy(interpreter: Interpreter, left: list[str], max_preview: int, second
     close(writable)
     waiting = poll()
     waiting.register(readable, POLLIN)
-    told, why = bytearray(), "its code ended the process"
+    told, why, awaited = bytearray(), "its code ended the process", 0
     try:
         while True:
             if not waiting.poll(seconds * 1000):
-                why = "its code did not come to an end"
+                why, awaited = "its code did not come to an end", WNOHANG
                 break
             if not (piece := read(readable, 2**16)):
                 break
             told += piece
     finally:
         close(readable)
-        kill(copy, SIGKILL)
+        with suppress(PermissionError):  # as in branches: the copy ends itself in time
+            kill(copy, SIGKILL)
+            awaited = 0
         with suppress(ChildProcessError):  # somebody else has collected it
-            waitpid(copy, 0)
+            waitpid(copy, awaited)
     rows: list[Any] = [from_json(bytes(line)) for line in told.split(b"\n")[:-1]]
     return rows[: len(left)], why
 

@@ -475,6 +475,7 @@ class ProcessKernel(LinkedKernel):
         assert state.memory is not None
         with await _apart(state.memory, CellblockError, sole=True) as apart:
             link = self._link = Link()
+            link.is_parted = True
             try:
                 message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
                 numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
@@ -636,9 +637,10 @@ class ProcessKernel(LinkedKernel):
         async with self._hearing:
             self._require_open()
             token = self._living().token  # a copy that was woken has none: it is no child of the zygote's
+            status = None
             if token:
                 status = await to_thread.run_sync(self._family.how_it_ended, token)
-            else:
+            elif not self._living().is_parted:
                 status = await self._shell.ending(DEATH_SECONDS)
             death = self._shell.explain(death_of(status))
         return death if death.excess else replace(death, excess=self.exceeded() or "")

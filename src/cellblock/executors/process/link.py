@@ -69,6 +69,8 @@ class Link:
         self.closed = False
         self.beside = False
         """Whether large buffers go from memory to memory."""
+        self.is_parted = False
+        """Whether the worker is a branch's first, of its parent's copy: the branch's init does not hear of its end."""
         self.left = False
         """True where the last request has left something that lives on."""
         self.killed = False
