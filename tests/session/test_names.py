@@ -91,3 +91,13 @@ def test_a_value_that_does_not_end_holds_up_names_for_seconds_whatever_the_time_
     began = time.monotonic()
     assert {name: one.preview for name, one in session.names().items()}["a"] == _STAYS
     assert time.monotonic() - began < 60  # ten times what it takes; half of the time limit is 300 s
+
+
+def test_names_of_a_branch_are_shown_beside_a_value_that_does_not_end(open_session: Callable[..., Session]) -> None:
+    with open_session() as session, session.branch() as branch:
+        branch.run("class Endless:\n    def __repr__(self):\n        while True: pass\nx, y, z = 1, Endless(), 3")
+        found = branch.names()
+        assert (found["x"].preview, found["z"].preview) == ("1", "3")
+        assert found["y"].preview == "<not shown: its code did not come to an end>"
+        branch.kill()
+        assert branch.run("x, z").value == (1, 3)
