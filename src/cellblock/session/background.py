@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import anyio
 
@@ -65,7 +66,7 @@ def _end(task: asyncio.Task[None]) -> None:
     """Have a task leave what it is in the middle of; scopes and locks ask which task does so, and wake who waits."""
     here, me, its = asyncio.get_running_loop(), asyncio.current_task(), task.get_loop()
     task._log_destroy_pending = False  # type: ignore[attr-defined]
-    task.add_done_callback(_ignore)
+    task.add_done_callback(ignored)
     if its.is_closed():
         its.call_soon = _drop  # type: ignore[method-assign, assignment]
     if me is not None:
@@ -83,8 +84,8 @@ def _end(task: asyncio.Task[None]) -> None:
             del its.call_soon
 
 
-def _ignore(ended: asyncio.Task[None]) -> None:
-    """All that a task can do is fail, where its loop goes on after all."""
+def ignored(ended: asyncio.Task[Any]) -> None:
+    """Have no complaint come of what a task raises: there may be nobody whom it concerns."""
     if not ended.cancelled():
         ended.exception()
 

@@ -42,6 +42,7 @@ from cellblock.session.arguments import (
     require_undeclared,
     state_of,
 )
+from cellblock.session.background import ignored
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import HostStep, aside
@@ -423,7 +424,7 @@ class AsyncSession(Versions):
             return
         events, room = asyncio.Queue[Event | None](), asyncio.Semaphore(_UNREAD_EVENTS)
         following = asyncio.create_task(self._tell(execution, events, room))
-        following.add_done_callback(_let_go)
+        following.add_done_callback(ignored)  # who reads the stream is raised it
         try:
             while (event := await events.get()) is not None:
                 room.release()
@@ -746,12 +747,6 @@ class AsyncSession(Versions):
     def read_output(self, uri: str) -> bytes:
         """The bytes behind an output's URI."""
         return self.notebook.read(uri)
-
-
-def _let_go(task: asyncio.Task[Cell]) -> None:
-    """What a task raises is for the caller who reads its stream; where nobody does any more it is no news."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _is_live(policy: Policy | None) -> bool:
