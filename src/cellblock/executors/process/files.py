@@ -13,11 +13,11 @@ import stat
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit
 from typing import ClassVar
 
 from cellblock.errors import FileRefused, SessionClosed
 from cellblock.executors.protocol import FileVersion
+from cellblock.hosting.shortage import limit
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import (
     RESOLVE_BENEATH,
@@ -299,9 +299,9 @@ def _one_more(path: str) -> Iterator[None]:
 def _fill(file: int, data: bytes) -> None:
     """Have these bytes be all that a file holds; it keeps what it holds where there is no room for them."""
     before = os.fstat(file)
-    most, _ = getrlimit(RLIMIT_FSIZE)
+    most, _ = limit("RLIMIT_FSIZE")
     try:
-        if most != RLIM_INFINITY and len(data) > most:
+        if len(data) > most:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         if data:
             os.posix_fallocate(file, 0, len(data))
@@ -309,10 +309,15 @@ def _fill(file: int, data: bytes) -> None:
         os.ftruncate(file, before.st_size)  # some systems leave what they have reserved
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         raise
+    write_all(file, data)
+    os.ftruncate(file, len(data))
+
+
+def write_all(file: int, data: bytes) -> None:
+    """Write bytes, however few of them a call takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(file, view) :]
-    os.ftruncate(file, len(data))
 
 
 def _holds(file: int, data: bytes) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from cellblock.executors.process.files import write_all
 from cellblock.executors.protocol import Fetch
 from cellblock.hosting import to_thread
 from cellblock.snapshots import CHUNK_BYTES, File, address_of
@@ -220,7 +221,7 @@ def _append(pack: int, chunks: Mapping[str, bytes], places: dict[str, int]) -> N
     """Write chunks behind what there is, and note the place of each."""
     for address, data in chunks.items():
         places[address] = os.lseek(pack, 0, os.SEEK_CUR)
-        _write(pack, data)
+        write_all(pack, data)
 
 
 def _listed(files: Sequence[File], places: dict[str, int]) -> int:
@@ -276,9 +277,3 @@ def _parts(file: File) -> Iterator[tuple[str, list[tuple[int, int]]]]:
                 pieces.append((at - start, stop - start))
             at = end if hole[0] >= end else hole[1]
         yield address, pieces
-
-
-def _write(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]
