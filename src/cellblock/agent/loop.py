@@ -159,7 +159,7 @@ class Loop:
         return step, speech
 
     def _follow_exploration(self, said: Iterable[tuple[str, str]], state: str, number: int, *, ok: bool) -> None:
-        """Whether steps are tried out after what a cell has said."""
+        """Begin or end the trying out of steps, as a cell has said."""
         for kind, text in said:
             if kind == "explore" and self._exploration is None:
                 self._exploration = Exploration(text, state, number)

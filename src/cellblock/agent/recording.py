@@ -99,7 +99,7 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(slots=True)
 class _Made:
-    """How a call is made, and what it came to."""
+    """A call: a way to make it, and its answer."""
 
     call: Callable[[], object]
     answer: object = None

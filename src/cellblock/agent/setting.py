@@ -34,7 +34,7 @@ class Setting:
     verify: bool = False
     accept: Callable[[object], object] | None = None
     answers: Callable[[int, str, list[object]], object] | None = None
-    """What answers calls of tools in their place: a log that is replayed."""
+    """The log that answers calls of tools in their place, when it is replayed."""
     tell: Tell | None = None
     spans: Spans = field(default_factory=Spans)
     held: Share = field(default_factory=lambda: Account().share())

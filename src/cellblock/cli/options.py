@@ -246,7 +246,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def target(path: str, *, said: str = "--save ") -> Path:
-    """Where a document is written; `Unusable` where nothing can be, before anything is run. `said` names the option."""
+    """The path of a document to write; `Unusable` where none can be, before any run. `said` names the option."""
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
         raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
@@ -256,7 +256,7 @@ def target(path: str, *, said: str = "--save ") -> Path:
 
 
 def directory(path: str) -> Path:
-    """Where `--save` puts files, made with the first one; `Unusable` where it cannot be made, as for `target`."""
+    """The directory of `--save`, made with its first file; `Unusable` where it cannot be made, as for `target`."""
     target = Path(path)
     known = next(one for one in (target, *target.absolute().parents) if os.path.lexists(one))
     if not known.is_dir():

@@ -294,7 +294,7 @@ def _ago(milliseconds: int) -> str:
 
 
 def _answered(arguments: argparse.Namespace, done: object, said: str) -> int:
-    """What was done, as JSON or in a line."""
+    """Tell of something that was done, as JSON or in a line."""
     if arguments.json:
         return _json(done)
     say(said)

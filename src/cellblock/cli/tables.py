@@ -1,4 +1,4 @@
-"""What commands that look things up print: columns."""
+"""Columns, as commands that look things up print them."""
 
 from __future__ import annotations
 

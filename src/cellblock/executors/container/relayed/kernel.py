@@ -55,7 +55,7 @@ class RelayedLauncher:
 
 
 class RelayedLink(Link):
-    """What comes on its socket is the worker's: the relay has dropped the rest. Its end is told by a descriptor."""
+    """A link whose socket brings the worker's words alone: the relay drops the rest. A descriptor tells its end."""
 
     def __init__(self, taken: Taken | None = None) -> None:
         super().__init__(taken)
