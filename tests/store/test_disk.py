@@ -228,6 +228,27 @@ def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(la
     _damage_and_read(large, tmp_path, random.Random(seed), 1000)
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("call", [Store.verify, Store.gc])
+def test_keys_in_no_order_are_told_and_not_read_for_ever(
+    large: Path, tmp_path: Path, call: Callable[[Store], object]
+) -> None:
+    """Each address in the tables is made the least there is: a reader of pages that goes by the last would begin anew."""
+    content, told = (large / "cells.db").read_bytes(), 0
+    with sqlite3.connect(large / "cells.db") as database:
+        addresses = [row[0] for row in database.execute("SELECT address FROM objects")]
+    for number, address in enumerate(addresses):
+        copied = tmp_path / str(number)
+        shutil.copytree(large, copied)
+        (copied / "cells.db").write_bytes(content.replace(address, bytes(31) + b"\1"))
+        try:
+            with open_store(f"sqlite:///{copied}/cells.db?objects={copied}/objects") as store:
+                call(store)
+        except StoreError as error:
+            told += "rows are in no order" in str(error)
+    assert told
+
+
 def test_text_of_the_tables_that_is_damaged_is_told(written: Path) -> None:
     """SQLite repeats it in an error that is no text then."""
     content, told = written.read_bytes(), 0

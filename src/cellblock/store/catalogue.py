@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cellblock.errors import QuotaReached, SessionHeld, StoreDamaged, StoreError, UnknownSession
 from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed_mapping, spelled
-from cellblock.store.database import Database, Row, Transaction, Value, blob, number, text
+from cellblock.store.database import Database, Row, Transaction, Value, blob, number, risen, text
 from cellblock.store.naming import checked_name
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage
 
@@ -84,7 +84,10 @@ class Catalogue:
         parameters: list[Value] = [after[0], after[0], after[1]]
         if user is not None:
             parameters.append(checked_name(user, "user"))
-        return [_row(row) for row in self._database.select(sql, *parameters, limit)]
+        found = [_row(row) for row in self._database.select(sql, *parameters, limit)]
+        for row in found:
+            after = risen(after, (row.user, row.name))
+        return found
 
     def users(self) -> list[tuple[int, str]]:
         """Every user: the number that stands for them, and the name."""

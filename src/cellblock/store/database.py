@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from cellblock.errors import StoreError
 
 Value: TypeAlias = "int | float | str | bytes | None"
 Row: TypeAlias = "tuple[Value, ...]"
+_Key = TypeVar("_Key", bytes, tuple[str, str])
 
 
 LOCKED = "is locked by another program that writes to it"
@@ -108,6 +109,15 @@ def blob(value: Value) -> bytes:
     if not isinstance(value, bytes):
         raise _damaged(value, "bytes")
     return value
+
+
+def risen(last: _Key, key: _Key) -> _Key:
+    """The key of the next of some rows in order. StoreError: it is no larger than the last, as in a damaged file, where
+    a reader of page after page would come to the same rows again and again.
+    """
+    if key <= last:
+        raise StoreError("a table of the store is damaged: its rows are in no order", hint=_REPAIR)
+    return key
 
 
 def _damaged(value: Value, wanted: str) -> StoreError:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from cellblock.errors import QuotaReached, StoreDamaged, StoreError
 from cellblock.store.address import digest, spelled
-from cellblock.store.database import Database, Row, Transaction, Uncertain, blob, number, placed, text
+from cellblock.store.database import Database, Row, Transaction, Uncertain, blob, number, placed, risen, text
 from cellblock.store.packing import Packed, unpack
 from cellblock.store.places import Place
 from cellblock.store.words import Quota
@@ -73,8 +73,9 @@ class ObjectTable:
         last = b""
         sql = "SELECT address, stored FROM objects WHERE user_id = ? AND address > ? ORDER BY address LIMIT 10000"
         while rows := self._database.select(sql, self._user_id, last):
-            yield from ((spelled(blob(row[0])), number(row[1])) for row in rows)
-            last = blob(rows[-1][0])
+            for row in rows:
+                last = risen(last, blob(row[0]))
+                yield spelled(last), number(row[1])
 
     # --- inside ---
 

@@ -22,7 +22,7 @@ from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses
 from cellblock.private import fsync, open_private
-from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value
+from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
 APPLICATION = 0x63656C6C
@@ -121,7 +121,8 @@ class SqliteDatabase:
 
     def compact(self) -> None:
         """In steps, between which others write."""
-        while self._path is not None and self.select("PRAGMA freelist_count") != [(0,)]:
+        steps = number(self.select("PRAGMA freelist_count")[0][0]) // _PAGES_AT_ONCE + 1
+        for _ in range(steps if self._path is not None else 0):  # counted once: a damaged list does not become shorter
             with self.writing() as transaction:
                 transaction.rows(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
         with self._telling(writes=True):
