@@ -233,7 +233,7 @@ def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(la
 def test_keys_in_no_order_are_told_and_not_read_for_ever(
     large: Path, tmp_path: Path, call: Callable[[Store], object]
 ) -> None:
-    """Each address in the tables is made the least there is: a reader of pages that goes by the last would begin anew."""
+    """Each address in the tables is made the least there is: a reader that goes by the last one would begin anew."""
     content, told = (large / "cells.db").read_bytes(), 0
     with sqlite3.connect(large / "cells.db") as database:
         addresses = [row[0] for row in database.execute("SELECT address FROM objects")]
