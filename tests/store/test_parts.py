@@ -7,6 +7,7 @@ import random
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from cellblock.errors import StoreDamaged, StoreError
 from cellblock.store import JSON, Store, address_of, blobs, linked, links, open_store, records, trie
 from cellblock.store.address import Link, canonical, parsed
+from cellblock.store.collecting import UserCollection
 from cellblock.store.naming import checked_name
 from cellblock.store.packing import RAW, ZSTD, Packed, pack, unpack
 from cellblock.store.places import DirectoryPlace, open_place
@@ -373,3 +375,41 @@ def test_log_beside_the_file_is_kept_short(tmp_path: Path) -> None:
                 batch.commit(kind="cell", trees={})
         assert (tmp_path / "cells.db-wal").stat().st_size < 20 << 20
         assert (tmp_path / "cells.db").stat().st_size > 20 << 20
+
+
+# --- collections ---
+
+
+def test_commits_go_on_beside_a_collection_that_did_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit is made at each step of a collection, of new bytes, and of bytes that nothing had led to."""
+    with open_store("memory:") as store, store.hold("ana", "q3") as held:
+        with held.batch() as batch:
+            left = [batch.put(b"left%d" % number * 2000) for number in range(20)]
+            batch.flush()
+        root: str | None = None
+        steps = 0
+
+        def beside(step: Callable[..., object]) -> Callable[..., object]:
+            def stepped(*arguments: object) -> object:
+                nonlocal root, steps
+                result = step(*arguments)
+                with held.batch() as batch:
+                    data = batch.put(b"new%d" % steps * 2000)
+                    root = batch.tree(root, {f"n{steps}": blobs(data), f"l{steps}": blobs(left[steps])})
+                    batch.commit(kind="cell", trees={"names": root})
+                steps += 1
+                return result
+
+            return stepped
+
+        for name in ("_marked", "_acquit", "_condemn", "_delete"):
+            step = getattr(UserCollection, name)
+            monkeypatch.setattr(UserCollection, name, beside(step))
+        store.gc()
+        monkeypatch.undo()
+        assert steps >= 4
+        with held.batch() as batch:
+            assert len(batch.known(left[:steps])) == steps
+            batch.commit(kind="cell", trees={"names": batch.tree(root, {"last": 1})})
+        assert store.gc().condemned == 0
+        assert store.verify().ok

@@ -16,13 +16,11 @@ from typing import Self
 from cellblock.errors import StoreDamaged, StoreError
 from cellblock.store import trie
 from cellblock.store.address import JSON, address_of, canonical, links, parsed
-from cellblock.store.objects import ObjectTable
+from cellblock.store.database import Transaction
+from cellblock.store.objects import LONGEST, ObjectTable
 from cellblock.store.packing import Packed, pack
 from cellblock.store.words import Commit
 
-GRACE = 3600.0
-"""Seconds that a collection waits, at the least, between finding that nothing leads to an object and deleting it."""
-_LONGEST = GRACE / 2
 _FULL = 1 << 20
 _ASKED = 4096
 """Bytes from which it is cheaper to ask whether the store has an object than to compress it."""
@@ -147,6 +145,10 @@ class Batch:
         )
         return self._publish(self, draft)
 
+    def acquit(self, transaction: Transaction) -> None:
+        """Keep all that the batch has put or leads to, whatever a collection has condemned meanwhile."""
+        self._objects.acquit(transaction.run, self._there)
+
     # --- inside ---
 
     def _has(self, address: str, length: int) -> bool:
@@ -168,7 +170,7 @@ class Batch:
         now = time.monotonic()
         if self._began is None:
             self._began = now
-        elif now - self._began > _LONGEST:
+        elif now - self._began > LONGEST:
             raise StoreError(
-                f"a commit was in the making for more than {_LONGEST / 60:.0f} minutes", hint="begin a new batch"
+                f"a commit was in the making for more than {LONGEST / 60:.0f} minutes", hint="begin a new batch"
             )

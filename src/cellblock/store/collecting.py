@@ -1,8 +1,9 @@
 """Garbage collection: what nothing leads to is condemned, and deleted by a later collection that finds it so still.
 
-In between, an hour at least, a condemned object counts as not there: a writer who needs it puts it again, which
-acquits it. So nobody has to stop for a collection: a batch is committed within half that hour of its first put, and
-what it has met as stored cannot have been deleted by then.
+In between lies an hour at least, and a batch is committed within half an hour of its first put. So what was condemned
+less than half an hour ago is there for a batch, whose commit acquits all that it put or leads to; what was condemned
+before counts as not there, and who needs it puts it again, which acquits it. A commit that a collection did not see,
+as it was made meanwhile, is seen by its second look. So nobody has to stop for a collection, and no commit is refused.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from collections.abc import Iterable
 from cellblock.errors import SessionHeld, StoreDamaged
 from cellblock.store import lease
 from cellblock.store.address import digest
-from cellblock.store.batch import GRACE
 from cellblock.store.database import Database, Transaction, Value, blob, number, placed, text
-from cellblock.store.objects import ObjectTable, in_parts
+from cellblock.store.objects import GRACE, ObjectTable, in_parts
 from cellblock.store.places import Place
 from cellblock.store.reaching import Way, session_roots, walk
 from cellblock.store.words import Swept
@@ -37,10 +37,12 @@ class UserCollection:
 
     def sweep(self) -> Swept:
         """Mark, acquit, condemn, delete. StoreDamaged: a record cannot be read, so what it leads to is not known."""
+        listed = [address for address, _ in self._objects.listed()]  # before the look, which sees who needs these
         live = self._marked()
-        garbage = [address for address, _ in self._objects.listed() if address not in live]
+        garbage = [address for address in listed if address not in live]
         self._acquit(live)
-        condemned = self._condemn(garbage)
+        if condemned := self._condemn(garbage):
+            condemned -= self._acquit(self._marked())
         deleted, freed = self._delete(garbage)
         return Swept(kept=len(live), condemned=condemned, deleted=deleted, bytes=freed, strays=self._delete_strays())
 
@@ -58,12 +60,10 @@ class UserCollection:
             live.add(way.link.address)
         return live
 
-    def _acquit(self, live: Iterable[str]) -> None:
+    def _acquit(self, live: Iterable[str]) -> int:
         sql = "SELECT address FROM objects WHERE user_id = ? AND condemned IS NOT NULL"
         condemned = {blob(row[0]) for row in self._database.select(sql, self._user_id)}
-        for some in in_parts((one for one in live if digest(one) in condemned), _AT_ONCE):
-            sql = placed("UPDATE objects SET condemned = NULL WHERE user_id = ? AND address IN (??)", some)
-            self._database.once(sql, self._user_id, *map(digest, some))
+        return self._objects.acquit(self._database.once, (one for one in live if digest(one) in condemned))
 
     def _condemn(self, garbage: Iterable[str]) -> int:
         now, total = self._database.now(), 0

@@ -245,14 +245,14 @@ class HeldSession(StoredSession):
         commit = read_commit(batch.record(record), parsed(canonical(record)))
         batch.flush()
         try:
-            self._link(commit, head, draft.entries)
+            self._link(commit, head, draft.entries, batch)
         except Uncertain:
             if not self._history.has(commit.id):
                 raise
         self._database.sync()
         return commit
 
-    def _link(self, commit: Commit, head: Head, entries: tuple[int, ...]) -> None:
+    def _link(self, commit: Commit, head: Head, entries: tuple[int, ...], batch: Batch) -> None:
         address = digest(commit.id)
         with self._writing() as transaction:
             for parent in commit.parents:
@@ -260,6 +260,7 @@ class HeldSession(StoredSession):
                 if not transaction.rows(sql, self._id, digest(parent)):
                     raise UnknownCommit(f"the parent {shown(parent)} is not a commit of session {self.name!r}")
             self._check_head(transaction, head)
+            batch.acquit(transaction)
             sql = "INSERT INTO commits VALUES (?, ?, ?) ON CONFLICT (session_id, address) DO NOTHING"
             transaction.run(sql, self._id, address, commit.depth)
             if head.branch is None:

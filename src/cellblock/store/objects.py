@@ -5,20 +5,26 @@ Where the store has a place for large ones, a body of 64 KB and more lies there,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
 from cellblock.errors import QuotaReached, StoreDamaged, StoreError
 from cellblock.store.address import digest, spelled
-from cellblock.store.database import Database, Row, Transaction, Uncertain, blob, number, placed, risen, text
+from cellblock.store.database import Database, Row, Transaction, Uncertain, Value, blob, number, placed, risen, text
 from cellblock.store.packing import Packed, unpack
 from cellblock.store.places import Place
 from cellblock.store.words import Quota
 
 T = TypeVar("T")
 
+GRACE = 3600.0
+"""Seconds that a collection waits, at the least, between finding that nothing leads to an object and deleting it."""
+LONGEST = GRACE / 2
+"""Seconds that a batch may take. What was condemned within as many is there for it: it is committed before the object
+is deleted, and acquits it.
+"""
 LARGE = 64 * 1024
 _AT_ONCE = 400
 _IN_MEMORY = 4 << 20
@@ -35,13 +41,21 @@ class ObjectTable:
         self._default = default
 
     def known(self, addresses: Iterable[str]) -> set[str]:
-        """Which of some addresses are stored and not about to be collected."""
-        found: set[str] = set()
+        """Which of some addresses are stored, and will be for as long as a batch may take."""
+        found: dict[str, Value] = {}
         for some in in_parts(addresses, _AT_ONCE):
-            sql = "SELECT address FROM objects WHERE user_id = ? AND condemned IS NULL AND address IN (??)"
+            sql = "SELECT address, condemned FROM objects WHERE user_id = ? AND address IN (??)"
             rows = self._database.select(placed(sql, some), self._user_id, *map(digest, some))
-            found.update(spelled(blob(row[0])) for row in rows)
-        return found
+            found.update((spelled(blob(row[0])), row[1]) for row in rows)
+        if condemned := {one: at for one, at in found.items() if at is not None}:
+            since = self._database.now() - LONGEST
+            return found.keys() - {one for one, at in condemned.items() if not isinstance(at, float) or at < since}
+        return set(found)
+
+    def acquit(self, run: Callable[..., int], addresses: Iterable[str]) -> int:
+        """Have those of some objects be condemned no more that are: how many. `run` executes a statement."""
+        sql = "UPDATE objects SET condemned = NULL WHERE user_id = ? AND condemned IS NOT NULL AND address IN (??)"
+        return sum(run(placed(sql, some), self._user_id, *map(digest, some)) for some in in_parts(addresses, _AT_ONCE))
 
     def put(self, objects: Sequence[Packed]) -> None:
         """Store those that are not there yet. QuotaReached: the user has no room for them; none is stored then."""
@@ -135,9 +149,7 @@ class ObjectTable:
                 hint="delete sessions and collect what they leave, or raise the quota",
             )
         transaction.many(_INSERT, [_row(self._user_id, one) for one in new])
-        for some in in_parts((address for address, condemned in there.items() if condemned), _AT_ONCE):
-            sql = placed("UPDATE objects SET condemned = NULL WHERE user_id = ? AND address IN (??)", some)
-            transaction.run(sql, self._user_id, *map(digest, some))
+        self.acquit(transaction.run, (address for address, condemned in there.items() if condemned))
         if new:
             sql = "UPDATE users SET objects = objects + ?, bytes = bytes + ? WHERE id = ?"
             transaction.run(sql, len(new), taken, self._user_id)

@@ -18,12 +18,11 @@ from cellblock.hosting.paths import absolute
 from cellblock.patience import LOCK_SECONDS, pauses
 from cellblock.store import lease
 from cellblock.store.address import JSON
-from cellblock.store.batch import GRACE
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
 from cellblock.store.collecting import UserCollection
 from cellblock.store.database import Database, Uncertain, text
 from cellblock.store.held import HeldSession
-from cellblock.store.objects import ObjectTable
+from cellblock.store.objects import GRACE, ObjectTable
 from cellblock.store.places import Place, open_place
 from cellblock.store.session import StoredSession
 from cellblock.store.sharing import file_key, shared

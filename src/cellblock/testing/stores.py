@@ -807,6 +807,7 @@ class StoreConformance:
             record = batch.record({"to": blobs(data)})
             batch.flush()
         assert store.gc().condemned == 2
+        connect().once("UPDATE objects SET condemned = condemned - 1900 WHERE condemned IS NOT NULL")
         with held.batch() as batch:
             assert batch.known([data, record]) == set()
             with pytest.raises(StoreDamaged, match="not stored"):
@@ -820,21 +821,48 @@ class StoreConformance:
         assert held.get(data) == b"data" * 2000
         assert store.verify().ok
 
+    @pytest.mark.parametrize("met", ["before", "after"])
     def test_object_that_a_commit_came_to_need_is_acquitted(
-        self, store: Store, held: HeldSession, connect: Callable[[], Database]
+        self, store: Store, held: HeldSession, connect: Callable[[], Database], met: str
     ) -> None:
-        """A batch has met an object as stored just before a collection condemns it."""
+        """A batch has met an object as stored before a collection condemns it, or soon afterwards."""
         with held.batch() as batch:
             data = batch.put(b"data" * 2000)
             batch.flush()
+        if met == "after":
+            assert store.gc().condemned == 1
         with held.batch() as batch:
             assert batch.known([data]) == {data}
             store.gc()
             batch.commit(kind="cell", trees={}, detail={"it": blobs(data)})
         connect().once("UPDATE objects SET condemned = 1 WHERE condemned IS NOT NULL")
-        assert store.gc().deleted == 0
         with held.batch() as batch:
             assert batch.known([data]) == {data}
+        assert store.gc().deleted == 0
+        assert store.verify().ok
+
+    def test_commits_and_collections_go_on_beside_each_other(self, store: Store, held: HeldSession) -> None:
+        """Each commit has new bytes, some that nothing had led to, and all of the one before."""
+        with held.batch() as batch:
+            left = [batch.put(b"left%d" % number * 2000) for number in range(30)]
+            batch.flush()
+        root: str | None = None
+
+        def commit_all() -> None:
+            nonlocal root
+            for number, old in enumerate(left):
+                with held.batch() as batch:
+                    data = batch.put(b"new%d" % number * 2000)
+                    root = batch.tree(root, {f"n{number}": blobs(data), f"l{number}": blobs(old)})
+                    batch.commit(kind="cell", trees={"names": root})
+
+        committed = in_thread(commit_all, "commits")
+        while not committed.done():
+            store.gc()
+        committed.result()
+        with held.batch() as batch:
+            assert batch.known(left) == set(left)
+        assert store.gc().condemned == 0
         assert store.verify().ok
 
     @pytest.mark.threat("D1")
@@ -855,7 +883,7 @@ class StoreConformance:
     ) -> None:
         batch = held.batch()
         batch.put(b"early")
-        monkeypatch.setattr("cellblock.store.batch._LONGEST", -1.0)
+        monkeypatch.setattr("cellblock.store.batch.LONGEST", -1.0)
         with pytest.raises(StoreError, match="in the making"):
             batch.commit(kind="cell", trees={})
 
