@@ -51,6 +51,25 @@ def test_files_go_apart(session: Session) -> None:
         assert branch.files.read("/tmp/own") == b"2"
 
 
+def test_names_of_one_file_in_several_directories_are_there_in_a_branch_and_after_its_merge(tmp_path: Path) -> None:
+    """Those directories are mounts in a branch, over which no link leads: there it is a file in each."""
+    with Session("a", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), limits=LIMITS) as session:
+        session.run("import os\nopen('a', 'w').write('both')\nfor one in ('/tmp/b', '/tmp/c', 'd'): os.link('a', one)")
+        names = "[open(one).read() for one in ('a', 'd', '/tmp/b', '/tmp/c')]"
+        with session.branch("other") as branch:
+            cell = branch.run(names)
+            assert (cell.value, cell.lost) == (["both"] * 4, ())
+            assert branch.run("os.path.samefile('a', 'd') and os.path.samefile('/tmp/b', '/tmp/c')").value is True
+            branch.run("open('a', 'w').write('branch'); os.remove('/tmp/c')")
+            branch.undo()
+            assert branch.run(names).value == ["both"] * 4
+            branch.run("x = 1")
+            session.merge(branch)
+        assert session.run(names).value == ["both"] * 4
+        session.hibernate()
+        assert session.run(names).value == ["both"] * 4
+
+
 def test_what_two_cannot_have_is_lost_in_the_branch_alone(session: Session) -> None:
     session.run("import mmap, os, socket\nleft, right = socket.socketpair(); outlet, inlet = os.pipe()")
     session.run("open('f', 'wb').write(bytes(8192)); file = open('f', 'r+b'); shared = mmap.mmap(file.fileno(), 8192)")

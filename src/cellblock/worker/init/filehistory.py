@@ -514,11 +514,7 @@ class FileHistory:
         if entry.kind == stat.S_IFIFO:
             if live is None:
                 os.mkfifo(path)
-        elif entry.same and entry.same in first:
-            if live is None or live.st_ino != os.stat(first[entry.same]).st_ino:
-                if live is not None:
-                    os.unlink(path)
-                os.link(first[entry.same], path)
+        elif entry.same and entry.same in first and _linked(path, first[entry.same], live):
             return
         elif isinstance(entry.held, Content):
             self._write(path, entry.held, live)
@@ -629,6 +625,23 @@ def _noting(path: str, failed: list[str]) -> Iterator[None]:
         yield
     except OSError:
         failed.append(path)
+
+
+def _linked(path: str, other: str, live: os.stat_result | None) -> bool:
+    """Have a path be another name of a file; False, and nothing is changed, where the two lie in different mounts, as
+    those of a branch do: it is a file of its own then.
+    """
+    if live is not None and live.st_ino == os.stat(other).st_ino:
+        return True
+    name = path if live is None else f"{os.path.dirname(path)}/{time.time_ns()}"
+    try:
+        os.link(other, name)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            return False
+        raise
+    os.replace(name, path)
+    return True
 
 
 def _write_whole(file: int, view: memoryview, start: int) -> None:
