@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import inspect
+import io
 import json
+import math
+import operator
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
-from cellblock import ExecutionLimits, SessionClosed
+from cellblock import CellblockError, ExecutionLimits, SessionClosed
 from cellblock.integrations.e2b import (
     CommandExitException,
     Execution,
@@ -266,6 +272,91 @@ def test_what_cannot_be_had_is_an_error(arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidArgumentException) as raised:
         Sandbox.create(**arguments)  # type: ignore[arg-type]
     assert raised.value.hint
+
+
+_ODD: tuple[object, ...] = (
+    *(None, True, math.nan, math.inf, -math.inf, -1, 0, 2**70, 1e300, b"\xff", bytearray(b"x"), "", "a\0b", "\ud800"),
+    *("x" * 5000, "../x", "-x", object(), str, [], {}, [5], [{}], ["ab"], {1: 2}, {"A": 5}, {5: "A"}, {"A=B": "x"}),
+    *({"\ud800": "x"}, {"A": "\ud800"}, {"A": "\0"}, [{"path": 5, "data": "x"}], [{"path": "x", "data": 5}]),
+    *([{"path": "x", "data": "\ud800"}], (one for one in "ab"), io.StringIO("\ud800"), SimpleNamespace(read=lambda: 5)),
+)
+_ARGUMENTS: dict[str, dict[str, object]] = {
+    "run_code": {"code": "print(1)\n1"},
+    "set_timeout": {"timeout": 1000},
+    "commands.run": {"cmd": "echo x; exit 3"},
+    "files.read": {"path": "f"},
+    "files.write": {"path": "f", "data": "x"},
+    "files.write_files": {"files": []},
+    "files.list": {"path": "."},
+    "files.exists": {"path": "."},
+    "files.make_dir": {"path": "d"},
+    "files.remove": {"path": "f"},
+    "files.rename": {"old_path": "f", "new_path": "g"},
+}
+
+
+def test_every_method_with_arguments_is_tried_with_odd_ones(sandbox: Sandbox) -> None:
+    faces = {"": sandbox, "commands.": sandbox.commands, "files.": sandbox.files}
+    methods = {
+        before + name: getattr(face, name)
+        for before, face in faces.items()
+        for name in dir(face)
+        if not name.startswith("_") and inspect.ismethod(getattr(face, name))
+    }
+    assert {name for name, one in methods.items() if inspect.signature(one).parameters} == {*_ARGUMENTS, "create"}
+
+
+@pytest.mark.parametrize("name", _ARGUMENTS)
+def test_a_wrong_argument_is_told_as_such(sandbox: Sandbox, name: str) -> None:
+    call, usual = operator.attrgetter(name)(sandbox), _ARGUMENTS[name]
+    sandbox.files.write("f", "x")
+    for parameter in inspect.signature(call).parameters:
+        for odd in _ODD:
+            if name == "set_timeout" and odd == 0:  # which ends it
+                continue
+            with suppress(CellblockError):  # any other fails the test
+                call(**{**usual, parameter: odd})
+    assert sandbox.run_code("1 + 1").text == "2"
+
+
+@pytest.mark.parametrize("parameter", [*inspect.signature(Sandbox).parameters, "mounts", "limits", "unknown"])
+def test_a_wrong_argument_of_a_sandbox_is_told_as_such(parameter: str) -> None:
+    for odd in _ODD:
+        with suppress(CellblockError):
+            Sandbox(**{parameter: odd}).kill()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        (
+            "run_code",
+            {"code": "1", "timeout": math.nan},
+            "timeout must be a number of seconds from 0 to 9223372036, not nan",
+        ),
+        ("set_timeout", {"timeout": -1}, "timeout must be a number of seconds from 0 to 9223372036, not -1"),
+        (
+            "commands.run",
+            {"cmd": "x", "envs": {"A": 5}},
+            "envs must be names and values, all of them text, not {'A': 5}",
+        ),
+        ("files.write", {"path": "f", "data": 5}, "data must be text, bytes or an open file, not 5"),
+        ("files.list", {"depth": 0}, "depth must be a whole number above 0, not 0"),
+        ("files.exists", {"path": None}, "path must be text, not None"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_it_must_be(
+    sandbox: Sandbox, name: str, arguments: dict[str, object], said: str
+) -> None:
+    with pytest.raises(InvalidArgumentException) as raised:
+        operator.attrgetter(name)(sandbox)(**arguments)
+    assert str(raised.value) == said
+
+
+def test_a_file_is_written_as_it_is_read(sandbox: Sandbox) -> None:
+    sandbox.files.write("f", b"\xff")
+    sandbox.files.write("g", sandbox.files.read("f", format="bytes"))
+    assert sandbox.files.read("g", format="bytes") == b"\xff"
 
 
 def test_what_says_how_the_service_is_reached_is_left_aside() -> None:

@@ -152,7 +152,7 @@ class AsyncSession(Versions):
             preload=preload,
             python=python,
             seed=self.seed,
-            mounts=mounts_of(mounts or {}),
+            mounts=mounts_of({} if mounts is None else mounts),
             policy=policy,
             forgets=self.state is None,
             saved=isinstance(self.state, Versioned),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cellblock.integrations.commands import ended, exports
+from cellblock.integrations.e2b.arguments import checked, wrong
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, TimeoutException
 from cellblock.integrations.timed import wait_timed
 from cellblock.outputs import Output
@@ -39,6 +40,7 @@ class Commands:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    @checked
     def run(
         self,
         cmd: str,
@@ -57,11 +59,11 @@ class Commands:
         if background:
             raise InvalidArgumentException("no command runs in the background", hint="run it to its end")
         if user not in (None, "user"):
-            raise InvalidArgumentException(f"there is no user {user!r} in the sandbox", hint="leave user= out")
+            raise wrong("user", "left out: a sandbox has one user", user)
         try:
             before = exports(envs)
-        except ValueError as wrong:
-            raise InvalidArgumentException(str(wrong)) from None
+        except ValueError as unfit:
+            raise InvalidArgumentException(str(unfit)) from None
         before += f"cd -- {shlex.quote(posixpath.join('.', cwd))} || exit 1\n" if cwd is not None else ""
 
         def tell(output: Output) -> None:

@@ -11,11 +11,12 @@ from typing import IO, Literal, overload
 
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused
+from cellblock.integrations.e2b.arguments import checked, wrong
 from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException
 from cellblock.session.blocking import Session
 from cellblock.text import represent
 
-Data = str | bytes | IO[str] | IO[bytes]
+Data = str | bytes | bytearray | IO[str] | IO[bytes]
 
 _LIST = """
 def below(path, depth):
@@ -66,6 +67,7 @@ class Filesystem:
     def read(self, path: str, format: Literal["text"] = "text") -> str: ...
     @overload
     def read(self, path: str, format: Literal["bytes"]) -> bytearray: ...
+    @checked
     def read(self, path: str, format: Literal["text", "bytes"] = "text") -> str | bytearray:
         """A file's text, with U+FFFD for what is not UTF-8, or bytes. NotFoundException where there is none."""
         try:
@@ -74,37 +76,52 @@ class Filesystem:
             raise _refused(error) from None
         return bytearray(data) if format == "bytes" else data.decode("utf-8", "replace")
 
+    @checked
     def write(self, path: str, data: Data) -> WriteInfo:
         """Create or replace a file, with the directories it needs."""
-        whole = data if isinstance(data, str | bytes) else data.read()
+        whole = data if isinstance(data, str | bytes | bytearray) else data.read()
+        if not isinstance(whole, str | bytes | bytearray):
+            raise wrong("data", "a file that is read as text or bytes", whole)
         try:
-            self._session.files.write(path, whole)
+            self._session.files.write(path, bytes(whole) if isinstance(whole, bytearray) else whole)
+        except ValueError:
+            raise wrong("data", "bytes, or text of whole characters", whole) from None
         except FileRefused as error:
             raise _refused(error) from None
         return WriteInfo(name=path.rpartition("/")[2], type=FileType.FILE, path=path)
 
+    @checked
     def write_files(self, files: Iterable[Mapping[str, Data]]) -> list[WriteInfo]:
         """Write several, each a mapping with `path` and `data`."""
-        return [self.write(str(one["path"]), one["data"]) for one in files]
+        written = []
+        for one in files:
+            try:
+                path, data = one["path"], one["data"]
+            except (TypeError, LookupError):
+                raise wrong("files", "mappings with path and data", one) from None
+            written.append(self.write(path, data))  # type: ignore[arg-type]  # which looks at them
+        return written
 
+    @checked
     def list(self, path: str = ".", depth: int = 1) -> list[EntryInfo]:
         """What is in a directory, sorted, and below it to that depth."""
-        if depth < 1:
-            raise ValueError(f"depth must be at least 1, not {depth}")
         rows = inside(self._session, _LIST, path=path, depth=depth)
         if not isinstance(rows, list):
             raise SandboxException("the sandbox answered with something that is not a list of files")
         return [_entry(row) for row in rows]
 
+    @checked
     def exists(self, path: str) -> bool:
         """Whether there is such a file or directory."""
         return inside(self._session, "found = os.path.lexists(path)", path=path) is True
 
+    @checked
     def make_dir(self, path: str) -> bool:
         """Make a directory, with those above it; False where there was one."""
         source = "found = not os.path.isdir(path)\nos.makedirs(path, exist_ok=True)"
         return inside(self._session, source, path=path) is True
 
+    @checked
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with all that is in it."""
         source = (
@@ -114,6 +131,7 @@ class Filesystem:
         )
         inside(self._session, source, path=path)
 
+    @checked
     def rename(self, old_path: str, new_path: str) -> EntryInfo:
         """Move a file or directory."""
         source = (

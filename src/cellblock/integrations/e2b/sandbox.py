@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cellblock.hosting.threads import later
+from cellblock.integrations.e2b.arguments import checked, wrong
 from cellblock.integrations.e2b.commands import Commands
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, TimeoutException
 from cellblock.integrations.e2b.execution import (
@@ -23,6 +24,7 @@ from cellblock.integrations.e2b.files import Filesystem, inside
 from cellblock.integrations.timed import Kind, wait_timed
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
+from cellblock.text import represent
 
 _LANGUAGES: dict[str | None, Kind] = {None: "python", "python": "python", "bash": "shell"}
 _OF_THE_SERVICE = {"api_key", "access_token", "domain", "debug", "request_timeout", "proxy", "secure", "headers"}
@@ -32,6 +34,7 @@ _OF_THE_SERVICE = {"api_key", "access_token", "domain", "debug", "request_timeou
 class Sandbox:
     """A sandbox on this machine. `session` is the one beneath, for what E2B does not have: undo, branches, versions."""
 
+    @checked
     def __init__(
         self,
         template: str | None = None,
@@ -47,14 +50,16 @@ class Sandbox:
         environment. What says how the service is reached is left aside; what cannot be had is an error.
         """
         if template is not None:
-            raise InvalidArgumentException(
-                f"there is no template {template!r}", hint="python= names an interpreter, preload= packages to import"
-            )
+            what = f"there is no template {represent(template, max_chars=100)}"
+            raise InvalidArgumentException(what, hint="python= names an interpreter, preload= packages to import")
         if allow_internet_access:
             raise InvalidArgumentException("a sandbox here has no network", hint="pass what it needs as files")
         given = {name: value for name, value in options.items() if name not in _OF_THE_SERVICE}
         self.metadata = dict(metadata or {})
-        self.session = Session(**given)
+        try:
+            self.session = Session(**given)
+        except (TypeError, ValueError) as error:  # an option that is not one, or a wrong one
+            raise InvalidArgumentException(str(error)) from None
         self.sandbox_id = self.session.name or secrets.token_hex(10)
         self.files = Filesystem(self.session)
         self.commands = Commands(self.session)
@@ -80,6 +85,7 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
+    @checked
     def run_code(
         self,
         code: str,
@@ -98,10 +104,8 @@ class Sandbox:
         TimeoutException after `timeout` seconds, or at the session's own limit; the sandbox goes on. `envs` hold for
         this run. Callbacks are called in this thread, as it happens; for an image at the end.
         """
-        if context is not None:
-            raise InvalidArgumentException("there is one context", hint="open another Sandbox, or session.branch()")
         if language not in _LANGUAGES:
-            raise InvalidArgumentException(f"{language!r} is not run here", hint="python or bash")
+            raise wrong("language", "'python' or 'bash'", language)
         told = {"stdout": on_stdout, "stderr": on_stderr}
 
         def tell(output: Output) -> None:
@@ -131,6 +135,7 @@ class Sandbox:
             on_error(found.error)
         return found
 
+    @checked
     def set_timeout(self, timeout: float) -> None:
         """Have the sandbox end so many seconds from now."""
         if self._end is not None:
