@@ -28,6 +28,10 @@ syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruc
 """
 
 EPERM, ENOSYS = 1, 38
+OF_EVERY_PROCESS = (
+    *("umask", "epoll_create1", "clone"),
+    *(("setgroups", "setresgid", "setresuid") if os.getuid() == 0 else ()),
+)
 
 
 def run(*command: str) -> str:
@@ -66,12 +70,12 @@ except cellblock.IsolationUnavailable as error:
         *(
             (call, answer, {})
             for answer, calls in {
-                EPERM: ("prlimit64", "memfd_create", "prctl", "waitid", "pidfd_open", "setns"),
-                ENOSYS: ("pidfd_open", "pidfd_send_signal", "openat2"),
+                EPERM: ("prlimit64", "memfd_create", "prctl", "waitid", "pidfd_open", "setns", *OF_EVERY_PROCESS),
+                ENOSYS: ("pidfd_open", "pidfd_send_signal", "openat2", "umask", "clone"),
             }.items()
             for call in calls
         ),
-        *((call, EPERM, {"walls": "reduced"}) for call in ("prlimit64", "prctl", "pidfd_open")),
+        *((call, EPERM, {"walls": "reduced"}) for call in ("prlimit64", "prctl", "pidfd_open", *OF_EVERY_PROCESS)),
     ],
 )
 def test_a_filter_around_the_program_is_told_by_the_call_that_it_refuses(
