@@ -20,7 +20,7 @@ FACING = (
     "cellblock/cli/",
     "cellblock/integrations/",
     "cellblock/models/assembling.py",
-    "cellblock/models/called.py",
+    "cellblock/models/connect.py",
     "cellblock/models/langchain.py",
     "cellblock/models/openai.py",
     "cellblock/models/protocol.py",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.cli.profile import FILES, text
+from cellblock.cli.doctor import FILES, text
 from cellblock.worker.confine import seccomp
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 

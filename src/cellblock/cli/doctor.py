@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from cellblock.cli.examination import Report, examine, examine_local
 from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
-from cellblock.cli.profile import FILES, text
 from cellblock.cli.remedies import Remedy, remedies
 from cellblock.cli.terminal import Paint, write_data
 from cellblock.walls import Applied, Unavailable
@@ -188,3 +189,17 @@ def _around(machine: Machine) -> Iterator[str]:
         yield f"AppArmor's {machine.apparmor}"
     if machine.proc_masked:
         yield "a masked /proc"
+
+
+_FOLDER = Path(__file__).parent / "profiles"
+FILES = {
+    "seccomp": "seccomp.json",
+    "apparmor": "apparmor",
+    "apparmor-container": "apparmor-container",
+    "kubernetes": "kubernetes.yaml",
+}
+
+
+def text(name: str) -> str:
+    """A profile, with this interpreter's real path where one is named: AppArmor knows programs by it."""
+    return (_FOLDER / FILES[name]).read_text(encoding="utf-8").replace("@PYTHON@", os.path.realpath(sys.executable))

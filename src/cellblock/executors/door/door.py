@@ -12,16 +12,16 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from cellblock.executors import room
-from cellblock.executors.door import porch
 from cellblock.executors.door.addresses import is_own, why_not_public
 from cellblock.executors.door.request import MAX_HEAD, Refused, Wanted, read
-from cellblock.hosting.threads import in_thread
+from cellblock.hosting.forks import Lock
+from cellblock.hosting.threads import begun, in_thread
 from cellblock.network import Destination, Traffic
 
 HEAD_SECONDS = 10.0
@@ -85,7 +85,7 @@ class Door:
         """Whether it is closed for good."""
         self._connections = self._refused = self._sent = self._received = 0
         self._accepting: asyncio.Task[None] | None = None
-        porch.done(self._open())
+        done(self._open())
 
     @property
     def traffic(self) -> Traffic:
@@ -101,12 +101,12 @@ class Door:
         """Cut what is open, and refuse everything from now on. For good; returns when it is done."""
         self.is_shut = True
         if os.getpid() == self._host:
-            porch.done(self._cut())
+            done(self._cut())
 
     def close(self) -> None:
         """Cut what is open, and let go of the listener. Safe to call twice; a forked copy of the host only lets go."""
         if os.getpid() == self._host:
-            porch.done(self._leave())
+            done(self._leave())
         else:
             self._listener.close()
 
@@ -316,3 +316,26 @@ async def _dialled(address: str, port: int) -> socket.socket:
         server.close()
         raise
     return server
+
+
+T = TypeVar("T")
+
+_lock = Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+"""By process: that of a program which was forked has no thread in the copy."""
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """The loop of that thread, which is started with the first door and stays."""
+    with _lock:
+        here = os.getpid()
+        if here not in _loops:
+            _loops.clear()
+            _loops[here] = asyncio.new_event_loop()
+            begun(_loops[here].run_forever, name="cellblock-doors")
+        return _loops[here]
+
+
+def done(work: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives that is run there. Blocks, and must not be called from there."""
+    return asyncio.run_coroutine_threadsafe(work, loop()).result()

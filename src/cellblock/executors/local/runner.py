@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from cellblock.callers import callers
 from cellblock.errors import SourceRejected
 from cellblock.executors.local import quiet
-from cellblock.executors.local.tools import LocalTools
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
@@ -33,9 +32,11 @@ from cellblock.wire.messages import (
     Fetch,
     Finished,
     Request,
+    Reserved,
     Run,
     Shell,
     Survey,
+    ToolCalled,
 )
 from cellblock.worker import survey
 from cellblock.worker.failures import chained, describe, refused
@@ -44,6 +45,7 @@ from cellblock.worker.names import Names
 from cellblock.worker.references import Shown
 from cellblock.worker.saving.losses import at_once
 from cellblock.worker.show.display import bundle
+from cellblock.worker.tools import ENDED, Answer, Tools, result
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -388,3 +390,39 @@ class _Namespace:
     def __init__(self, world: World) -> None:
         self.namespace = world.globals
         self.names = world.names
+
+
+if TYPE_CHECKING:
+    import inspect
+
+    from cellblock.worker.channel import Channel
+
+_LOOK_SECONDS = 0.05
+
+
+class LocalTools(Tools):
+    """As in a worker, but answers come from another thread instead of a channel."""
+
+    def __init__(self, speak: Callable[[ToolCalled | Reserved], None], value_bytes: int) -> None:
+        encode = partial(portable.encode, max_bytes=value_bytes)
+        super().__init__(cast("Channel", None), speak, lambda: 0, encode=encode, beside=False)
+
+    def _wait(self, number: int) -> Answer:
+        while (reply := self._plain.get(number, ENDED)) is None:  # between two looks the cell can be ended
+            with self._told:
+                self._told.wait_for(lambda: self._plain.get(number, ENDED) is not None, _LOOK_SECONDS)
+        return reply
+
+    async def _call_async(self, name: str, bound: inspect.BoundArguments) -> object:
+        import asyncio
+
+        number = next(self._numbers)
+        future: Any = asyncio.get_running_loop().create_future()
+        self._futures[number] = future
+        try:
+            self._send(number, name, bound)
+            while not future.done():
+                await asyncio.wait([future], timeout=_LOOK_SECONDS)
+            return result(future.result())
+        finally:
+            self._futures.pop(number, None)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import base64
 import re
+import time
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import anyio
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, EmbeddedResource, ResourceLink, TextResourceContents, ToolAnnotations
 from pydantic import Field
 
 from cellblock.cell import Cell
-from cellblock.integrations.mcp.following import follow
+from cellblock.errors import CellblockError
+from cellblock.events import Done, ToolCall
 from cellblock.integrations.mcp.resources import HTML, IPYNB, exported
 from cellblock.integrations.mcp.results import (
     CellResult,
@@ -35,7 +38,7 @@ from cellblock.integrations.mcp.results import (
     notebook_uri,
 )
 from cellblock.session.session import AsyncSession
-from cellblock.text import name
+from cellblock.text import name, valid
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
@@ -339,3 +342,45 @@ def _text(data: bytes, *, more: bool) -> str | None:
             if error.start < len(data) - 4:
                 return None
     return None
+
+
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Seconds since the cell began, what they lead to, and what the cell has shown since it was asked last."""
+
+_FIRST_SECONDS = 0.5
+_SILENT_SECONDS = 5.0
+"""A cell that shows nothing is told of that often, so that clients see that it is alive."""
+_MOST_SAID = 500
+
+
+async def follow(session: AsyncSession, source: str, kind: Literal["python", "shell"], report: Report) -> Cell:
+    """Run a cell, and report what it shows every half second. A caller who is cancelled interrupts it."""
+    shown, cell, failure = "", None, None
+
+    async def tell() -> None:
+        nonlocal shown
+        began = told = time.monotonic()
+        while True:
+            await anyio.sleep(_FIRST_SECONDS)
+            text, shown, now = shown, "", time.monotonic()
+            if text or now - told >= _SILENT_SECONDS:
+                told = now
+                await report(now - began, None, text or None)
+
+    async with anyio.create_task_group() as beside:
+        beside.start_soon(tell)
+        try:
+            async with aclosing(session.stream(source, kind=kind)) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        cell = event.cell
+                    else:
+                        said = f"{event.name}()\n" if isinstance(event, ToolCall) else event.text
+                        shown = valid((shown + said)[-_MOST_SAID:])
+        except CellblockError as error:  # raised outside the task group, as it is
+            failure = error
+        beside.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    assert cell is not None  # the last event of every stream
+    return cell
