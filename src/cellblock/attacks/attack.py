@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec
 
 from cellblock.attacks.host import WALLS, Host
+
+P = ParamSpec("P")
+
+
+def host_later(attack: Callable[Concatenate[Host, P], object]) -> Callable[P, Callable[[Host], object]]:
+    """Split a function of the host and more: a row of a table gives it the rest, and the host comes when it attacks."""
+    return lambda *args, **more: lambda host: attack(host, *args, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +35,24 @@ class Attack:
     dies: bool = False
     lasting: bool = False
     hole: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Makes attacks of one class, unless a row says another, whose names begin with the table's."""
+
+    name: str
+    threat: str
+
+    def cell(self, name: str, wall: str, expect: object, cell: str, **more: Any) -> Attack:
+        return Attack(
+            **{"threat": self.threat, **more}, name=f"{self.name}-{name}", wall=wall, expect=expect, cell=cell
+        )
+
+    def host(self, name: str, wall: str, expect: object, host: Callable[[Host], object], **more: Any) -> Attack:
+        return Attack(
+            **{"threat": self.threat, **more}, name=f"{self.name}-{name}", wall=wall, expect=expect, host=host
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import cast
 
 from cellblock import CellblockError, Session
-from cellblock.attacks.attack import Attack, subset_of
+from cellblock.attacks.attack import Attack, Table, host_later, subset_of
 from cellblock.attacks.checkpoints import _END, CLAIM
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 
@@ -56,8 +55,7 @@ def _by_the_branch(
     return Attack(name=f"branches-{name}", threat=threat, wall=wall, expect=expected, host=host)
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], threat: str = "W10") -> Attack:
-    return Attack(name=f"branches-{name}", threat=threat, wall=wall, expect=expect, host=host)
+_host = Table("branches", "W10").host
 
 
 _SPY = """
@@ -159,20 +157,17 @@ time.sleep(0.2)
 """A child says that it is the checkpoint, and fills the channel with nothing, so that the checkpoint cannot."""
 
 
-def _claims(how: str) -> Callable[[Host], object]:
+@host_later
+def _claims(host: Host, how: str) -> object:
     """A child of the session says that it is the checkpoint, before the checkpoint does."""
-
-    def host(host: Host) -> object:
-        with Session(limits=LIMITS) as session:
-            session.run(f"{host.prelude}\n{_END}\n{how}")
-            time.sleep(0.1)
-            try:
-                session.branch().close()
-            except CellblockError as error:
-                return str(error)
-        return "branched"
-
-    return host
+    with Session(limits=LIMITS) as session:
+        session.run(f"{host.prelude}\n{_END}\n{how}")
+        time.sleep(0.1)
+        try:
+            session.branch().close()
+        except CellblockError as error:
+            return str(error)
+    return "branched"
 
 
 def _ends_over_and_over(_host: Host) -> object:
@@ -301,7 +296,7 @@ os.write(file, b"mine")
         "init has the limits in hand: what branches may have is added to the session's",
         [7, 7, ["kept"]],
         _takes_all_processes,
-        "W6",
+        threat="W6",
     ),
     _host(
         "told-over-the-checkpoints-end",

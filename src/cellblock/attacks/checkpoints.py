@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cellblock import Session
-from cellblock.attacks.attack import Attack
+from cellblock.attacks.attack import Attack, Table, host_later
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter"
@@ -25,26 +23,22 @@ def _against(name: str, wall: str, expect: object, cell: str, threat: str = "W10
             back = session.run("state")
             return {"answer": answer, "state": back.value, "lost": [one.name for one in back.lost]}
 
-    return _host(name, wall, {"answer": expect, **_SET_BACK}, host, threat)
+    return _host(name, wall, {"answer": expect, **_SET_BACK}, host, threat=threat)
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], threat: str = "W10") -> Attack:
-    return Attack(name=f"checkpoints-{name}", threat=threat, wall=wall, expect=expect, host=host)
+_host = Table("checkpoints", "W10").host
 
 
-def _claims(who: str) -> Callable[[Host], object]:
+@host_later
+def _claims(host: Host, who: str) -> object:
     """A cell says on the end of its own checkpoint that a process of its is that; then its process ends."""
-
-    def host(host: Host) -> object:
-        with Session(limits=LIMITS) as session:
-            session.run("state = [0]")
-            session.run(f"{host.prelude}\n{_END}\n{who}\nstate = [1]")
-            session.run("import os; os._exit(1)")
-            after = session.run("state")
-            session.undo()
-            return {"after": after.value, "state": session.run("state").value, "left": session.run(_OTHERS).value}
-
-    return host
+    with Session(limits=LIMITS) as session:
+        session.run("state = [0]")
+        session.run(f"{host.prelude}\n{_END}\n{who}\nstate = [1]")
+        session.run("import os; os._exit(1)")
+        after = session.run("state")
+        session.undo()
+        return {"after": after.value, "state": session.run("state").value, "left": session.run(_OTHERS).value}
 
 
 _END = """
@@ -114,7 +108,7 @@ def _pose(host: Host) -> object:
 
 
 ATTACKS: tuple[Attack, ...] = (
-    _host("posed-as", "init ends a copy that grows: a frozen one cannot", [True, [9]], _pose, "W6"),
+    _host("posed-as", "init ends a copy that grows: a frozen one cannot", [True, [9]], _pose, threat="W6"),
     _host(
         "claimed-by-the-worker",
         "the kernel stamps who says it, and the worker is no copy of itself; an older checkpoint takes its place",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from cellblock import Session
-from cellblock.attacks.attack import Attack, one_of
+from cellblock.attacks.attack import Attack, host_later, one_of
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 from cellblock.attacks.network import _DESCRIPTORS
 
@@ -32,26 +30,21 @@ def status(where):
 _NOTHING = ["127.0.0.1:9", "nobody.invalid:443"]
 
 
-def _in_a_session(
-    cell: str, *, private: bool = False, branch: bool = False, dies: bool = False
-) -> Callable[[Host], object]:
+@host_later
+def _in_a_session(host: Host, cell: str, *, private: bool = False, branch: bool = False, dies: bool = False) -> object:
     """Attacks from a session that may connect to nothing that is there; a private one lists the host's service, too."""
-
-    def attack(host: Host) -> object:
-        listed = [*_NOTHING, f"127.0.0.1:{host.facts['tcp']}"] if private else _NOTHING
-        source = host.prelude + _ASK + cell
-        with Session(limits=LIMITS, network=listed) as session:
-            session.run("1")
-            if private:
-                session.mark_private("attacked")
-            if dies:
-                session.run("import os\nos._exit(1)")
-            if not branch:
-                return outcome_of(session, source)
-            with session.branch() as other:
-                return outcome_of(other, source)
-
-    return attack
+    listed = [*_NOTHING, f"127.0.0.1:{host.facts['tcp']}"] if private else _NOTHING
+    source = host.prelude + _ASK + cell
+    with Session(limits=LIMITS, network=listed) as session:
+        session.run("1")
+        if private:
+            session.mark_private("attacked")
+        if dies:
+            session.run("import os\nos._exit(1)")
+        if not branch:
+            return outcome_of(session, source)
+        with session.branch() as other:
+            return outcome_of(other, source)
 
 
 def _attack(name: str, wall: str, expect: object, cell: str, *, threat: str = "W3", **how: bool) -> Attack:

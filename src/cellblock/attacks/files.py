@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellblock.attacks.attack import Attack, one_of, subset_of
+from cellblock.attacks.attack import Attack, Table, one_of, subset_of
 
 _ROOT = "the session's root holds no such path"
 _READ_ONLY = "read-only mounts, and Landlock before them"
@@ -12,8 +12,7 @@ _SECCOMP = "seccomp"
 _HIDDEN = "/proc hides who could not be traced, which Landlock decides"
 
 
-def _cell(name: str, wall: str, expect: object, cell: str) -> Attack:
-    return Attack(name=f"files-{name}", threat="W1", wall=wall, expect=expect, cell=cell)
+_cell = Table("files", "W1").cell
 
 
 _UNWRITABLE = one_of("EROFS", "EACCES")

@@ -5,26 +5,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, Holds, beginning, one_of
+from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later, one_of
 from cellblock.attacks.host import LIMITS, Host, refusal_of
 
 _BENEATH = "openat2 with RESOLVE_BENEATH on the host's side"
 _NOT_REGULAR = "the host opens without waiting and takes regular files alone"
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object]) -> Attack:
-    return Attack(name=f"host-files-{name}", threat="W1", wall=wall, expect=expect, host=host)
+_host = Table("host-files", "W1").host
 
 
-def _reads_link_to(target: str) -> Callable[[Host], object]:
-    def read(host: Host) -> object:
-        host.cell(f"if os.path.lexists('trap'): os.unlink('trap')\nos.symlink({target!r}.format(**facts), 'trap')")
-        return refusal_of(host.session.files.read, "trap")
-
-    return read
+@host_later
+def _reads_link_to(host: Host, target: str) -> object:
+    host.cell(f"if os.path.lexists('trap'): os.unlink('trap')\nos.symlink({target!r}.format(**facts), 'trap')")
+    return refusal_of(host.session.files.read, "trap")
 
 
 def _uses_linked_directory(host: Host) -> object:
@@ -92,24 +88,21 @@ def _reads_while_mounts_change(host: Host) -> object:
     return sorted(found)
 
 
-def takes_rights_from(directories: str) -> Callable[[Host], object]:
+@host_later
+def takes_rights_from(host: Host, directories: str) -> object:
     """A cell takes every right from the directories that the host goes through, then its process ends.
 
     `directories` is an expression of the cell's: their paths.
     """
-
-    def take(host: Host) -> object:
-        with Session(limits=LIMITS) as session:
-            session.files.write("kept", b"kept")
-            session.run(f"import os\nfor path in ({directories}): os.chmod(path, 0)")
-            files = session.files
-            calls = ((files.read, "kept"), (files.write, "new", b"x"), (files.delete, "kept"), (files.list,))
-            refused = {str(refusal_of(*call)).split(":")[0] for call in calls}
-            session.kill()
-            session.run("pass")
-            return [sorted(refused), bytes(files.read("kept")).decode(), files.list()]
-
-    return take
+    with Session(limits=LIMITS) as session:
+        session.files.write("kept", b"kept")
+        session.run(f"import os\nfor path in ({directories}): os.chmod(path, 0)")
+        files = session.files
+        calls = ((files.read, "kept"), (files.write, "new", b"x"), (files.delete, "kept"), (files.list,))
+        refused = {str(refusal_of(*call)).split(":")[0] for call in calls}
+        session.kill()
+        session.run("pass")
+        return [sorted(refused), bytes(files.read("kept")).decode(), files.list()]
 
 
 _SWAPPER = """

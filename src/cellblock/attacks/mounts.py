@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, one_of, prelude, subset_of
+from cellblock.attacks.attack import Attack, host_later, one_of, prelude, subset_of
 from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 _READ_ONLY = "a read-only mount"
@@ -53,17 +53,14 @@ def _state(place: Path) -> list[object]:
     ]
 
 
-def _inside(source: str) -> Callable[[Host], object]:
+@host_later
+def _inside(host: Host, source: str) -> object:
     """The answer to a cell for a mount in the workspace and for one below /data, and whether the host's is unharmed."""
-
-    def attack(host: Host) -> object:
-        with _shared(host) as place, _opened(place) as session:
-            before = _state(place)
-            answers = [_cell(session, host, f"at = {at!r}\n{source}") for at in ("/workspace/data", "/data/x")]
-            assert _state(place) == before, "the host's directory was changed"
-            return answers[0] if answers[0] == answers[1] else answers
-
-    return attack
+    with _shared(host) as place, _opened(place) as session:
+        before = _state(place)
+        answers = [_cell(session, host, f"at = {at!r}\n{source}") for at in ("/workspace/data", "/data/x")]
+        assert _state(place) == before, "the host's directory was changed"
+        return answers[0] if answers[0] == answers[1] else answers
 
 
 def _opened(place: Path) -> Session:
@@ -143,21 +140,18 @@ def _socket_that_is_there(host: Host) -> object:
         return refused.split(", through")[0]
 
 
+@host_later
 def _later(
-    mount: str, make: Callable[[Path, str], contextlib.AbstractContextManager[object]], use: str
-) -> Callable[[Host], object]:
+    host: Host, mount: str, make: Callable[[Path, str], contextlib.AbstractContextManager[object]], use: str
+) -> object:
     """What a session reaches of a thing that the host makes in a mount later, and whether it said so when it opened."""
-
-    def attack(host: Host) -> object:
-        with _shared(host) as place, Session(limits=LIMITS, mounts={mount: place}) as session:
-            details = {wall.mechanism: str(wall) for wall in session.capabilities.walls}
-            said = "not walled: sockets and pipes" in details["mounts"]
-            if use is _CONNECT:
-                said &= "unix sockets that have a path are not restricted" in details["landlock"]
-            with make(place, host.canary):
-                return [_cell(session, host, use.format(mount)), "said so" if said else "not said"]
-
-    return attack
+    with _shared(host) as place, Session(limits=LIMITS, mounts={mount: place}) as session:
+        details = {wall.mechanism: str(wall) for wall in session.capabilities.walls}
+        said = "not walled: sockets and pipes" in details["mounts"]
+        if use is _CONNECT:
+            said &= "unix sockets that have a path are not restricted" in details["landlock"]
+        with make(place, host.canary):
+            return [_cell(session, host, use.format(mount)), "said so" if said else "not said"]
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellblock.attacks.attack import Attack, one_of
+from cellblock.attacks.attack import Attack, Table, one_of
 from cellblock.attacks.host import TRUST_LEVEL
 
 _SECCOMP = "seccomp"
@@ -12,8 +12,7 @@ _ENDED_BY_THE_CONTAINER = (
 """The filter of the container, which stands before ours, ends what calls by other numbers."""
 
 
-def _cell(name: str, wall: str, expect: object, cell: str) -> Attack:
-    return Attack(name=f"privileges-{name}", threat="W4", wall=wall, expect=expect, cell=cell)
+_cell = Table("privileges", "W4").cell
 
 
 # Arguments are such that the kernel would refuse the call as well, were the filter not there.

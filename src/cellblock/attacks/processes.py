@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack
+from cellblock.attacks.attack import Attack, Table
 from cellblock.attacks.host import LIMITS, TRUST_LEVEL, Host, outcome_of
 
 _SCOPE = "Landlock's signal scope: init is outside of the session's domain"
@@ -24,12 +24,8 @@ _HIDDEN = "/proc hides who could not be traced, which Landlock decides"
 _ENDED = "init ends with the host's end of its channel, and its namespace with it"
 
 
-def _cell(name: str, wall: str, expect: object, cell: str) -> Attack:
-    return Attack(name=f"processes-{name}", threat="W2", wall=wall, expect=expect, cell=cell)
-
-
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], *, dies: bool = False) -> Attack:
-    return Attack(name=f"processes-{name}", threat="W2", wall=wall, expect=expect, host=host, dies=dies)
+_TABLE = Table("processes", "W2")
+_cell, _host = _TABLE.cell, _TABLE.host
 
 
 _DAEMON = """

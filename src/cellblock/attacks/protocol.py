@@ -13,7 +13,7 @@ from dataclasses import replace
 import anyio
 
 from cellblock import AsyncSession, ExecutionLimits, Opaque, Session
-from cellblock.attacks.attack import Attack, Holds, beginning, one_of, subset_of
+from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later, one_of, subset_of
 from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 from cellblock.attacks.resources import BRIEF, TIMEOUT, peak_growth
 
@@ -85,43 +85,36 @@ wire.close()
     return Attack(name=f"protocol-child-{name}", threat="W7", wall=_STAMPED, expect="the cell's own", cell=forked)
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], *, hole: str = "") -> Attack:
-    return Attack(name=f"protocol-{name}", threat="W7", wall=wall, expect=expect, host=host, hole=hole)
+_host = Table("protocol", "W7").host
 
 
-def _then(cell: str, after: str = "1+1") -> Callable[[Host], object]:
+@host_later
+def _then(host: Host, cell: str, after: str = "1+1") -> object:
     """The answer to a cell in a session of its own, and to `after` and `1+1` after it."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            return [outcome_of(session, source) for source in (host.prelude + _FORGE + cell, after, "1+1")]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        return [outcome_of(session, source) for source in (host.prelude + _FORGE + cell, after, "1+1")]
 
 
 _RECOVERS = Holds(lambda answers: isinstance(answers, list) and answers[-1] == 2, "a session that answers again")
 
 
-def _answers_in_time(cell: str, *more: str, before: str = "") -> Callable[[Host], object]:
+@host_later
+def _answers_in_time(host: Host, cell: str, *more: str, before: str = "") -> object:
     """Whether the time limit ends a cell whose process does not do its part; the kill is the test's own."""
-
-    def run(host: Host) -> object:
-        session = Session(limits=BRIEF)
-        answers = [outcome_of(session, host.prelude + _FORGE + before)] if before else []
-        if before:
-            time.sleep(0.3)
-        sources = (host.prelude + _FORGE + cell, *more)
-        work = threading.Thread(target=lambda: answers.extend(outcome_of(session, one) for one in sources), daemon=True)
-        work.start()
+    session = Session(limits=BRIEF)
+    answers = [outcome_of(session, host.prelude + _FORGE + before)] if before else []
+    if before:
+        time.sleep(0.3)
+    sources = (host.prelude + _FORGE + cell, *more)
+    work = threading.Thread(target=lambda: answers.extend(outcome_of(session, one) for one in sources), daemon=True)
+    work.start()
+    work.join(3)
+    if work.is_alive():
+        session.kill()
         work.join(3)
-        if work.is_alive():
-            session.kill()
-            work.join(3)
-            return "no answer in 3 s"
-        session.close()
-        return answers
-
-    return run
+        return "no answer in 3 s"
+    session.close()
+    return answers
 
 
 def _offers_descriptors(host: Host) -> object:
@@ -201,27 +194,22 @@ _WITHOUT_END = {
 """What a worker may go on to say for as long as it is let."""
 
 
-def _goes_on_without_end(cell: str) -> Callable[[Host], object]:
+@host_later
+def _goes_on_without_end(host: Host, cell: str) -> object:
     """The end of a cell that goes on so, what the host took for it, and whether others were served meanwhile."""
+    limits = replace(BRIEF, max_output_bytes=200_000)
+    with Session(limits=limits) as session:
+        answers: list[object] = []
 
-    def run(host: Host) -> object:
-        limits = replace(BRIEF, max_output_bytes=200_000)
-        with Session(limits=limits) as session:
-            answers: list[object] = []
+        def act() -> None:
+            work = threading.Thread(target=lambda: answers.append(outcome_of(session, host.prelude + _FORGE + cell)))
+            work.start()
+            answers.append([outcome_of(host.neighbour, "1+1") for _ in range(10)])
+            work.join()
 
-            def act() -> None:
-                work = threading.Thread(
-                    target=lambda: answers.append(outcome_of(session, host.prelude + _FORGE + cell))
-                )
-                work.start()
-                answers.append([outcome_of(host.neighbour, "1+1") for _ in range(10)])
-                work.join()
-
-            grown = peak_growth(host, act)
-            served, answer = sorted(answers, key=lambda one: not isinstance(one, list))
-            return [answer, served == [2] * 10, "bounded" if grown < 300 else f"{grown} MB", outcome_of(session, "1+1")]
-
-    return run
+        grown = peak_growth(host, act)
+        served, answer = sorted(answers, key=lambda one: not isinstance(one, list))
+        return [answer, served == [2] * 10, "bounded" if grown < 300 else f"{grown} MB", outcome_of(session, "1+1")]
 
 
 def _names_without_end(host: Host) -> object:
@@ -249,16 +237,13 @@ def _stopped_before_names(host: Host) -> object:
         return [type(session.names()).__name__, outcome_of(session, "1+1")]
 
 
-def _stopped_before(then: Callable[[Session], object]) -> Callable[[Host], object]:
+@host_later
+def _stopped_before(host: Host, then: Callable[[Session], object]) -> object:
     """The worker stops between two cells; what something else than a cell then says, and the next cell."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            outcome_of(session, host.prelude + _FORGE + "import signal, threading, time\nkept = 1\n" + _STOP)
-            time.sleep(0.2)
-            return [str(refusal_of(then, session))[:40], outcome_of(session, "1+1")]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        outcome_of(session, host.prelude + _FORGE + "import signal, threading, time\nkept = 1\n" + _STOP)
+        time.sleep(0.2)
+        return [str(refusal_of(then, session))[:40], outcome_of(session, "1+1")]
 
 
 def _replies_before_the_request(host: Host) -> object:
@@ -421,35 +406,29 @@ def _reads_hostile_values(host: Host) -> object:
     return believed
 
 
-def _goes_on(cell: str, *, limits: ExecutionLimits = LIMITS) -> Callable[[Host], object]:
+@host_later
+def _goes_on(host: Host, cell: str, *, limits: ExecutionLimits = LIMITS) -> object:
     """What is left of a session after a cell that is honest and says a lot: the error's type, and a name."""
-
-    def run(host: Host) -> object:
-        with Session(limits=limits) as session:
-            session.run("kept = 1")
-            ended = session.run(cell)
-            return [ended.error and ended.error.type, outcome_of(session, "kept")]
-
-    return run
+    with Session(limits=limits) as session:
+        session.run("kept = 1")
+        ended = session.run(cell)
+        return [ended.error and ended.error.type, outcome_of(session, "kept")]
 
 
 _WIDE = replace(LIMITS, max_output_bytes=1_000_000, max_memory_mb=400)
 _TOLD = "the worker keeps what it says within what the host reads"
 
 
-def _dies_idle(how: str) -> Callable[[Host], object]:
+@host_later
+def _dies_idle(host: Host, how: str) -> object:
     """The process ends between two cells: the answer of the next one, and what the ones before have left."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            outcome_of(session, "kept = 1")
-            outcome_of(session, host.prelude + _FORGE + "import threading, time\n" + how)
-            time.sleep(0.2)
-            cell = session.run("1+1")
-            answer = cell.value if cell.error is None else cell.error.message
-            return [answer, outcome_of(session, "kept"), outcome_of(session, "1+1")]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        outcome_of(session, "kept = 1")
+        outcome_of(session, host.prelude + _FORGE + "import threading, time\n" + how)
+        time.sleep(0.2)
+        cell = session.run("1+1")
+        answer = cell.value if cell.error is None else cell.error.message
+        return [answer, outcome_of(session, "kept"), outcome_of(session, "1+1")]
 
 
 _ENDS = "threading.Thread(target=lambda: (time.sleep(0.05), os._exit(3))).start()"
@@ -469,14 +448,11 @@ while True: display(Large())
         return [(outcome_of(session, show), outcome_of(session, "kept"))[1] for _ in range(4)]
 
 
-def _amplifies(forged: str) -> Callable[[Host], object]:
+@host_later
+def _amplifies(host: Host, forged: str) -> object:
     """How much memory a forged message takes on the host, its value read and its outputs kept."""
-
-    def run(host: Host) -> object:
-        with Session() as session:
-            return peak_growth(host, lambda: session.run(host.prelude + _FORGE + forged).value)
-
-    return run
+    with Session() as session:
+        return peak_growth(host, lambda: session.run(host.prelude + _FORGE + forged).value)
 
 
 def _below(megabytes: int) -> Holds:

@@ -16,19 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks import (
-    files,
-    host_files,
-    network,
-    privileges,
-    processes,
-    protocol,
-    resources,
-    runner_insides,
-    secrecy,
-    shown,
-)
-from cellblock.attacks.attack import Attack, Holds, one_of, subset_of
+from cellblock.attacks import host_files, processes, tables
+from cellblock.attacks.attack import Attack, Holds, host_later, one_of, subset_of
 from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 _REFUSALS = {"EACCES", "EAFNOSUPPORT", "ENOENT", "EPERM", "EPROTONOSUPPORT", "EROFS", "ESRCH", "EXDEV"}
@@ -75,6 +64,7 @@ NOT_PROMISED = {
 }
 """Attacks that reach what they are after, and why."""
 
+_NEED_NAMESPACES = ("mounts-", "door-", "checkpoints-", "branches-")
 _NEED_ANOTHER_PLACE = ("processes-daemon-", "resources-file-locks", "resources-open-files-of-proc")
 """They go through `/proc` or write to `/tmp` before they attack."""
 _OWN_VERSION = {
@@ -100,28 +90,12 @@ def _applies(attack: Attack) -> bool:
         or attack.name in _OWN_VERSION | _OF_THE_RUNNER
     ):
         return False
-    if attack.name.startswith(_NEED_ANOTHER_PLACE):
+    if attack.name.startswith(_NEED_NAMESPACES + _NEED_ANOTHER_PLACE):
         return False
     return attack.threat != "W7" or attack.name.startswith(_WIRE)
 
 
-SHARED = tuple(
-    attack
-    for table in (
-        files,
-        host_files,
-        processes,
-        network,
-        privileges,
-        secrecy,
-        resources,
-        protocol,
-        shown,
-        runner_insides,
-    )
-    for attack in table.ATTACKS
-    if _applies(attack)
-)
+SHARED = tuple(filter(_applies, tables.ATTACKS))
 
 
 def _cell(threat: str, name: str, wall: str, expect: object, cell: str) -> Attack:
@@ -192,17 +166,15 @@ sorted(seen - {{4}}), {size} in seen
     return answer
 
 
-def _ends_with(end: Callable[[Session], object]) -> Callable[[Host], object]:
-    def run(host: Host) -> object:
-        marker = f"reduced-daemon-{os.getpid()}-{end.__name__}"
-        with Session(limits=replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)) as session:
-            outcome_of(session, _DAEMON.format(marker=marker))
-            found = _found(marker)
-            with processes._watched(found) as numbers:
-                end(session)
-                return {"seen": len(found), "ended": processes._all_end(numbers)}
-
-    return run
+@host_later
+def _ends_with(host: Host, end: Callable[[Session], object]) -> object:
+    marker = f"reduced-daemon-{os.getpid()}-{end.__name__}"
+    with Session(limits=replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)) as session:
+        outcome_of(session, _DAEMON.format(marker=marker))
+        found = _found(marker)
+        with processes._watched(found) as numbers:
+            end(session)
+            return {"seen": len(found), "ended": processes._all_end(numbers)}
 
 
 def _found(marker: str) -> list[int]:
@@ -324,14 +296,11 @@ answer
 """
 
 
-def _outgrows(cell: str) -> Callable[[Host], object]:
+@host_later
+def _outgrows(host: Host, cell: str) -> object:
     """A session of its own that takes what is watched: how it ends, and its next cell."""
-
-    def run(host: Host) -> object:
-        with Session(limits=replace(LIMITS, max_files=500, max_disk_mb=16, timeout_seconds=30)) as session:
-            return [str(refusal_of(lambda: outcome_of(session, host.prelude + cell))).split(" (")[0]]
-
-    return run
+    with Session(limits=replace(LIMITS, max_files=500, max_disk_mb=16, timeout_seconds=30)) as session:
+        return [str(refusal_of(lambda: outcome_of(session, host.prelude + cell))).split(" (")[0]]
 
 
 _OWN_DESCRIPTORS = {"character": 1, "file": 1, "pipe": 4, "socket": 1}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, Holds, beginning
+from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later
 from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 BRIEF = replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)
@@ -18,25 +18,15 @@ _TOO_MUCH = beginning("memory: MemoryError")
 TIMEOUT = f"timeout: TimeoutError: the cell ran longer than {BRIEF.timeout_seconds:g} s"
 
 
-def _cell(
-    name: str, wall: str, expect: object, cell: str, *, hole: str = "", lasting: bool = False, dies: bool = False
-) -> Attack:
-    named = f"resources-{name}"
-    return Attack(name=named, threat="W6", wall=wall, expect=expect, cell=cell, hole=hole, lasting=lasting, dies=dies)
+_TABLE = Table("resources", "W6")
+_cell, _host = _TABLE.cell, _TABLE.host
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], *, hole: str = "") -> Attack:
-    return Attack(name=f"resources-{name}", threat="W6", wall=wall, expect=expect, host=host, hole=hole)
-
-
-def _brief(*cells: str) -> Callable[[Host], object]:
+@host_later
+def _brief(host: Host, *cells: str) -> object:
     """The cells' answers in a session of their own, whose time limit is short."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            return [outcome_of(session, host.prelude + cell) for cell in cells]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        return [outcome_of(session, host.prelude + cell) for cell in cells]
 
 
 def peak_growth(host: Host, act: Callable[[], object]) -> int:

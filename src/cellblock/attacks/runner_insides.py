@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import cast
 
 from cellblock import ExecutionLimits, Session
-from cellblock.attacks.attack import Attack, Holds, beginning, one_of
+from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later, one_of
 from cellblock.attacks.host import LIMITS, Host, outcome_of
 from cellblock.attacks.resources import BRIEF, TIMEOUT
 
@@ -26,90 +25,71 @@ def _dies(name: str, expect: object, cell: str) -> Attack:
     return Attack(name=f"insides-{name}", threat="W9", wall=_MADE_ANEW, expect=expect, cell=cell, dies=True)
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object], *, hole: str = "") -> Attack:
-    return Attack(name=f"insides-{name}", threat="W9", wall=wall, expect=expect, host=host, hole=hole)
+_host = Table("insides", "W9").host
 
 
-def _recovers(*cells: str) -> Callable[[Host], object]:
+@host_later
+def _recovers(host: Host, *cells: str) -> object:
     """What the last of some cells, and then `1+1` up to three times until it is right, answer.
 
     A state that has ended two cells is undone, as their hint says.
     """
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            for cell in cells:
-                outcome_of(session, cell)
-            answers = []
-            for _ in range(3):
-                answers.append(outcome_of(session, "1+1"))
-                if answers[-1] == 2:
-                    return "recovers"
-                if "undo()" in session.notebook.cells[-1].text:
-                    session.undo()
-            return answers
-
-    return run
+    with Session(limits=BRIEF) as session:
+        for cell in cells:
+            outcome_of(session, cell)
+        answers = []
+        for _ in range(3):
+            answers.append(outcome_of(session, "1+1"))
+            if answers[-1] == 2:
+                return "recovers"
+            if "undo()" in session.notebook.cells[-1].text:
+                session.undo()
+        return answers
 
 
-def _answers(*cells: str, then: str = "1+1") -> Callable[[Host], object]:
+@host_later
+def _answers(host: Host, *cells: str, then: str = "1+1") -> object:
     """What some cells of a session of their own answer, and an honest one after them."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            return [outcome_of(session, cell) for cell in (*cells, then)]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        return [outcome_of(session, cell) for cell in (*cells, then)]
 
 
-def _keeps(*cells: str, pause: float = 0.0, limits: ExecutionLimits = BRIEF) -> Callable[[Host], object]:
+@host_later
+def _keeps(host: Host, *cells: str, pause: float = 0.0, limits: ExecutionLimits = BRIEF) -> object:
     """What some cells answer, and whether an honest one after them, and a pause, finds the names of the first."""
-
-    def run(host: Host) -> object:
-        with Session(limits=limits) as session:
-            answers = [outcome_of(session, cell) for cell in ("kept = 'kept'", *cells)][1:]
-            time.sleep(pause)
-            return [*answers, outcome_of(session, "kept")]
-
-    return run
+    with Session(limits=limits) as session:
+        answers = [outcome_of(session, cell) for cell in ("kept = 'kept'", *cells)][1:]
+        time.sleep(pause)
+        return [*answers, outcome_of(session, "kept")]
 
 
-def _lives_on(cell: str) -> Callable[[Host], object]:
+@host_later
+def _lives_on(host: Host, cell: str) -> object:
     """What honest cells answer after one, and a name that was bound before it."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            session.run("kept = 'kept'")
-            outcome_of(session, cell)
-            time.sleep(0.1)
-            return [*_honest(session), outcome_of(session, "kept")]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        session.run("kept = 'kept'")
+        outcome_of(session, cell)
+        time.sleep(0.1)
+        return [*_honest(session), outcome_of(session, "kept")]
 
 
-def _forks(cell: str) -> Callable[[Host], object]:
+@host_later
+def _forks(host: Host, cell: str) -> object:
     """A name, and what honest cells answer, after a cell that leaves a copy of the process in the runner."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            session.run("import ctypes, gc, multiprocessing, os, signal, sys, threading, time\nkept = 'kept'")
-            outcome_of(session, cell)
-            outcome_of(session, "held = None\ntime.sleep(0.05)")
-            return [outcome_of(session, one) for one in ("kept", "1+1", "1+1", "1+1")]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        session.run("import ctypes, gc, multiprocessing, os, signal, sys, threading, time\nkept = 'kept'")
+        outcome_of(session, cell)
+        outcome_of(session, "held = None\ntime.sleep(0.05)")
+        return [outcome_of(session, one) for one in ("kept", "1+1", "1+1", "1+1")]
 
 
-def _after_a_while(cell: str) -> Callable[[Host], object]:
+@host_later
+def _after_a_while(host: Host, cell: str) -> object:
     """What `1+1` answers a second after a cell."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            outcome_of(session, cell)
-            time.sleep(1)
-            return outcome_of(session, "1+1")
-
-    return run
+    with Session(limits=BRIEF) as session:
+        outcome_of(session, cell)
+        time.sleep(1)
+        return outcome_of(session, "1+1")
 
 
 _AGAIN = Holds(lambda answers: isinstance(answers, list) and answers[-1] == 2, "a session that answers again")
@@ -343,18 +323,15 @@ for table in tables: table[id(tuple)] = lambda *_: 42
 """What a cell can put into the runner so that it answers 42 for the cells after it."""
 
 
-def _lies_for_the_next(cell: str) -> Callable[[Host], object]:
+@host_later
+def _lies_for_the_next(host: Host, cell: str) -> object:
     """The answers of a cell and of two after it, and why names were lost."""
-
-    def run(host: Host) -> object:
-        with Session(limits=BRIEF) as session:
-            session.run("kept = 1")
-            outcome_of(session, _OBJECTS + _LIE + cell)
-            after = session.run("(1, 1)")
-            reasons = {one.reason for one in after.lost}
-            return [after.error or list(cast("tuple[int, int]", after.value)), *reasons, outcome_of(session, "1+1")]
-
-    return run
+    with Session(limits=BRIEF) as session:
+        session.run("kept = 1")
+        outcome_of(session, _OBJECTS + _LIE + cell)
+        after = session.run("(1, 1)")
+        reasons = {one.reason for one in after.lost}
+        return [after.error or list(cast("tuple[int, int]", after.value)), *reasons, outcome_of(session, "1+1")]
 
 
 _HOSTILE_OBJECTS = """

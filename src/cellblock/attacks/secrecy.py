@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from cellblock.attacks.attack import Attack, Holds, subset_of
+from cellblock.attacks.attack import Attack, Holds, Table, subset_of
 from cellblock.attacks.host import TRUST_LEVEL, Host
 
 _EXEC = "the family is started by exec with an environment of its own"
 
 
-def _cell(name: str, wall: str, expect: object, cell: str) -> Attack:
-    return Attack(name=f"secrecy-{name}", threat="W5", wall=wall, expect=expect, cell=cell)
-
-
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object]) -> Attack:
-    return Attack(name=f"secrecy-{name}", threat="W5", wall=wall, expect=expect, host=host)
+_TABLE = Table("secrecy", "W5")
+_cell, _host = _TABLE.cell, _TABLE.host
 
 
 _SCAN = """

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
 
-from cellblock.attacks.attack import Attack, one_of
+from cellblock.attacks.attack import Attack, Table, one_of
 from cellblock.attacks.host import Host, refusal_of
 
 _DATA = "what comes out is data, escaped where it is shown"
 
 
-def _host(name: str, wall: str, expect: object, host: Callable[[Host], object]) -> Attack:
-    return Attack(name=f"shown-{name}", threat="W8", wall=wall, expect=expect, host=host)
+_host = Table("shown", "W8").host
 
 
 _TAG = "<script>alert('x')</script>"
