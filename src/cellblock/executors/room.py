@@ -9,11 +9,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from cellblock.errors import CellblockError
 from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.shortage import UNLIMITED, descriptors, limit, no_descriptors, short_of
+
+if TYPE_CHECKING:
+    from cellblock.executors.process.linked import LinkedKernel
 
 BASE = 9
 """A session's own: the worker's socket, pipes, pidfd and epoll; init's channel and pidfd; its root; its group."""
@@ -27,18 +30,7 @@ _SHARED = 16
 """For what is no session's: a family that is started, files of a store, the program's own."""
 
 
-class Holder(Protocol):
-    """An open session, as far as descriptors go."""
-
-    most_descriptors: int
-
-    @property
-    def descriptors(self) -> int:
-        """How many it holds for certain; 0 once it is closed."""
-        ...
-
-
-_open: weakref.WeakSet[Holder] = weakref.WeakSet()
+_open: weakref.WeakSet[LinkedKernel] = weakref.WeakSet()
 _opening: dict[object, int] = emptied({})
 _counting = Lock()
 
@@ -49,7 +41,7 @@ def most(*, checkpoints: int, saved: bool, contained: bool) -> int:
     return BASE + states + _WHILE_RECOVERING + _WHILE_SAVING * saved + _IN_CONTAINER * contained
 
 
-def count(holder: Holder) -> None:
+def count(holder: LinkedKernel) -> None:
     """Count what a session holds, until it is closed."""
     with _counting:
         _open.add(holder)

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from cellblock.executors.container.engine import Engine
 from cellblock.executors.process.delegation import NotDelegated, folder_of, groups_of
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Applied, Unavailable, Wall
 
+if TYPE_CHECKING:
+    from cellblock.executors.container.relayed.starting import Contained
+    from cellblock.executors.container.running import Running
+
 _MEMORY = {1: ("memory.limit_in_bytes", "memory.oom_control"), 2: ("memory.max", "memory.events")}
 """By the version of groups: what bounds memory, and what counts kills for want of it."""
 _REMEDY = "run the engine as root, or give the user control groups of version 2 (systemd delegates them)"
-
-
-class Seen(Protocol):
-    """A container with a process that this machine's kernel knows."""
-
-    @property
-    def engine(self) -> Engine: ...
-    @property
-    def pid(self) -> int: ...
 
 
 class Bounds(Enclosure):
@@ -36,7 +30,7 @@ class Bounds(Enclosure):
         self._kills = self._count()
 
     @classmethod
-    def of(cls, running: Seen, memory_bytes: int, processes: int, cpus: float | None) -> Bounds:
+    def of(cls, running: Running | Contained, memory_bytes: int, processes: int, cpus: float | None) -> Bounds:
         """Those of a container that was asked to be bounded so."""
         try:
             memory, version = _folder(running.pid, "memory")

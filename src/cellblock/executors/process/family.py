@@ -15,12 +15,13 @@ import socket
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.deaths import DEATH_SECONDS, Deaths
 from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.kinds import Kind
-from cellblock.executors.process.launching import Started, launch
+from cellblock.executors.process.launching import Launched, launch
 from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
 from cellblock.hosting import clock
 from cellblock.hosting.conditions import WALLS, require
@@ -30,6 +31,9 @@ from cellblock.hosting.waiting import ready
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
 from cellblock.worker import control
+
+if TYPE_CHECKING:
+    from cellblock.executors.container.running import Running
 
 _FULL_SECONDS = 10.0
 _EXPECTED_SECONDS = 60.0
@@ -60,7 +64,7 @@ class Family:
     lone = False
     """Whether it ends with its last session."""
 
-    def __init__(self, profile: Profile, started: Started) -> None:
+    def __init__(self, profile: Profile, started: Launched | Running) -> None:
         """Of what was started, which may still be on its way: what keeps it is told when a zygote is waited for."""
         self.profile = profile
         self._lock = threading.Lock()

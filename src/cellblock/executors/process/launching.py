@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Protocol
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.conditions import BOOT, interpreter, packed, require
@@ -24,21 +23,6 @@ IDLE_SECONDS = 600.0
 _ENDING_SECONDS = 10.0
 _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 """The only variables of the host's environment that a family sees."""
-
-
-class Started(Protocol):
-    """The first process of a family, and our ends of two channels: its own, and that of the zygote it makes first."""
-
-    channel: socket.socket
-    zygote: socket.socket
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def alive(self) -> bool: ...
-    def await_end(self) -> None:
-        """Wait until it has ended, once both channels are closed."""
-        ...
 
 
 class Launched:

@@ -362,5 +362,3 @@ def _new() -> tuple[Taken, Ends]:
     os.set_blocking(stdout, False)
     os.set_blocking(stderr, False)
     return (ours, stdout, stderr, secrets.token_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)
-
-

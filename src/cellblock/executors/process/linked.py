@@ -419,9 +419,7 @@ def death_of(status: int | None) -> Died:
         return Died(signal=os.WTERMSIG(status))
     left = os.WEXITSTATUS(status)
     excess = "more than its memory limit" if left == exits.MEMORY else ""
-    return Died(
-        status=left, reason=exits.REASONS.get(left, ""), excess=excess, untaken=left == exits.CHANGED_BETWEEN
-    )
+    return Died(status=left, reason=exits.REASONS.get(left, ""), excess=excess, untaken=left == exits.CHANGED_BETWEEN)
 
 
 def said_of(death: Died) -> str:

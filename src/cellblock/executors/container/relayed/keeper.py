@@ -6,11 +6,12 @@ import contextlib
 import functools
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 
 from cellblock.errors import SessionClosed
 from cellblock.executors.container.relayed.pump import Pump
-from cellblock.executors.container.relayed.starting import Started, Starter, memory_bytes
+from cellblock.executors.container.relayed.starting import Contained, memory_bytes
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.linked import boot_time
 from cellblock.executors.process.zygote import Zygote
@@ -28,7 +29,7 @@ class RelayedKeeper(Keeper):
     """One session's relay. Not thread-safe."""
 
     def __init__(
-        self, channel: socket.socket, home: str, owner: int | None, lock: int, started: Started, pump: Pump
+        self, channel: socket.socket, home: str, owner: int | None, lock: int, started: Contained, pump: Pump
     ) -> None:
         super().__init__(channel, home, owner)
         self._lock = lock
@@ -38,7 +39,7 @@ class RelayedKeeper(Keeper):
         """What the engine has put around it, once it is ready."""
 
     @classmethod
-    def start(cls, starter: Starter, spec: KernelSpec) -> RelayedKeeper:
+    def start(cls, starter: Callable[[KernelSpec, str], Contained], spec: KernelSpec) -> RelayedKeeper:
         """Start a relay, and wait until its packages are imported. Blocks; raises what is missing."""
         owner = SANDBOX_UID if os.getuid() == 0 else None
         base = _base()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import select
 import signal
+from collections.abc import Callable
 
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused
 from cellblock.executors.container.relayed.keeper import RelayedKeeper
-from cellblock.executors.container.relayed.starting import Starter, contained
+from cellblock.executors.container.relayed.starting import Contained, contained
 from cellblock.executors.process.link import Link, Taken
 from cellblock.executors.process.linked import require_possible
 from cellblock.executors.protocol import Kernel, KernelSpec, Row
@@ -32,7 +33,7 @@ _NOBODY = -1
 class RelayedLauncher:
     """Opens kernels in containers whose kernel is not the host's, each in one of its own."""
 
-    def __init__(self, starter: Starter = contained) -> None:
+    def __init__(self, starter: Callable[[KernelSpec, str], Contained] = contained) -> None:
         self._starter = starter
 
     async def open(self, spec: KernelSpec) -> RelayedKernel:

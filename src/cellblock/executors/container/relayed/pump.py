@@ -20,7 +20,7 @@ import weakref
 
 from cellblock.executors.container.engine import reason_in
 from cellblock.executors.container.relayed.notices import Notice, notice_of
-from cellblock.executors.container.relayed.starting import Started
+from cellblock.executors.container.relayed.starting import Contained
 from cellblock.hosting import sockets
 from cellblock.hosting.threads import begun
 from cellblock.worker import control
@@ -39,7 +39,7 @@ _ANSWERS = {"kill": "ended", "sweep": "swept", "end": "count"}
 class Pump:
     """Runs from when it is made. Owns the engine's command, its end of the channel, and the workers' descriptors."""
 
-    def __init__(self, started: Started, channel: socket.socket) -> None:
+    def __init__(self, started: Contained, channel: socket.socket) -> None:
         self._started, self._channel = started, channel
         process = started.process
         assert process.stdin is not None

@@ -6,7 +6,6 @@ import contextlib
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from cellblock.container import Container, default_image
 from cellblock.errors import IsolationUnavailable
@@ -28,40 +27,6 @@ _PROCESS_BYTES = 4 * _MEBI
 """What a process comes to that is a copy of another and does nothing."""
 _KERNEL_PROCESSES = 512
 """Threads of the host's that serve as the processors and processes of that kernel."""
-
-
-class Started(Protocol):
-    """A relay that has been started, or is about to."""
-
-    @property
-    def process(self) -> subprocess.Popen[bytes]:
-        """What its line goes through: its standard input and output, and on its standard error what went wrong."""
-        ...
-
-    def bounds(self) -> Enclosure:
-        """What bounds it, once it runs. Blocks."""
-        ...
-
-    @property
-    def said(self) -> str:
-        """What it is, in some words."""
-        ...
-
-    def remove(self) -> None:
-        """Make sure that nothing of it lives on. Blocks."""
-        ...
-
-    def refused(self, said: str) -> IsolationUnavailable:
-        """Why it did not come up. Blocks; `said` is what was on its standard error."""
-        ...
-
-
-class Starter(Protocol):
-    """Starts relays."""
-
-    def __call__(self, spec: KernelSpec, home: str) -> Started:
-        """Start one that sees the directories of `home` as the session's. Blocks while the engine is asked."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +76,7 @@ def memory_bytes(limits: ExecutionLimits) -> int:
 
 
 def contained(spec: KernelSpec, home: str) -> Contained:
-    """As `Starter`: the container that a session names."""
+    """Start the container that a session names, which sees the directories of `home` as the session's. Blocks."""
     container = spec.container or Container()
     engine, image, python = engine_of(container.engine), container.image or default_image(), spec.python or PYTHON
     name = new_name()
