@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cellblock.executors.process import pages
+from cellblock.executors.process import memory
 from cellblock.executors.process.launcher import ProcessLauncher
 from cellblock.executors.protocol import Capture, Kernel, KernelSpec
 from cellblock.limits import ExecutionLimits
@@ -134,7 +134,7 @@ async def test_what_is_saved_is_what_is_there(kernel: Kernel, seed: int) -> None
             assert saver.truth() <= saver.hashes(), source
 
 
-@pytest.mark.skipif(not pages.exact(), reason="this kernel's account of pages is no evidence")
+@pytest.mark.skipif(not memory.exact_pages(), reason="this kernel's account of pages is no evidence")
 async def test_large_memory_that_nobody_wrote_to_is_not_read_again(kernel: Kernel) -> None:
     """Told by a lie: what is left out is not looked at, so that a change past the kernel's account goes unseen."""
     saver = Saver(kernel)
@@ -183,7 +183,7 @@ async def test_older_snapshot_than_the_one_before_is_enough(kernel: Kernel) -> N
     saver.before = first
     await saver.save()
     assert saver.truth() <= saver.hashes()
-    if pages.exact():
+    if memory.exact_pages():
         assert saver.sent < 3 * 2**20 + 100_000
     for number in range(20):  # more copies than are remembered
         await finished(kernel, f"arrays[3][{number}] = -{number}")

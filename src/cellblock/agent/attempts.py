@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
 
-from cellblock.agent.branches import branch_of, drop
 from cellblock.agent.loop import Loop
 from cellblock.agent.result import RunResult
 from cellblock.agent.setting import Setting
 from cellblock.errors import CellblockError, ModelError, TaskFailed
+from cellblock.hosting import to_thread
 from cellblock.observe.log import EventLog
 from cellblock.session.session import AsyncSession
+from cellblock.state import Versioned
 
 Verifier = Callable[[RunResult], float | Awaitable[float]]
 """How good a result is; the highest number wins. A truth value is a number."""
@@ -94,3 +96,25 @@ async def _score(result: RunResult, verifier: Verifier | None) -> float:
         return 0.0 if result.partial else 1.0 + (result.verified_by is not None)
     found = verifier(result)
     return float(await found if inspect.isawaitable(found) else found)
+
+
+async def branch_of(session: AsyncSession, what: str) -> AsyncSession:
+    """A branch, which `drop` ends. In a store its name is the session's with `what` and a few random digits."""
+    if not isinstance(session.state, Versioned):
+        return await session.branch()
+    return await session.branch(f"{session.name}-{what}-{secrets.token_hex(4)}")
+
+
+async def drop(branch: AsyncSession) -> None:
+    """Close a branch, and forget it in its store. What was merged of it stays."""
+    await branch.close()
+    if isinstance(branch.state, Versioned):
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(_forget, branch.state, branch.user, str(branch.name))
+
+
+def _forget(state: Versioned, user: str, name: str) -> None:
+    from cellblock.store import open_store
+
+    with open_store(state.url) as store:
+        store.delete(user, name)

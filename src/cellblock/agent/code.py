@@ -11,8 +11,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from cellblock import __version__
 from cellblock.agent import briefing, describing, spans
-from cellblock.agent.attempts import Verifier, best_of
-from cellblock.agent.branches import branch_of, drop
+from cellblock.agent.attempts import Verifier, best_of, branch_of, drop
 from cellblock.agent.context import Context
 from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, answered

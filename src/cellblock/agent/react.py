@@ -13,11 +13,11 @@ from cellblock import __version__
 from cellblock.agent import spans
 from cellblock.agent.loop import answered
 from cellblock.agent.memory import AgentMemory
-from cellblock.agent.privately import marks_passed
 from cellblock.agent.recording import to_plain
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.setting import Tell
 from cellblock.agent.trace import Trace
+from cellblock.agent.workplace import marks_passed
 from cellblock.callers import Caller, callers
 from cellblock.errors import ModelError
 from cellblock.limits import ExecutionLimits

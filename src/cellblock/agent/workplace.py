@@ -9,13 +9,13 @@ from typing import Any
 
 import anyio
 
-from cellblock.agent.branches import drop
-from cellblock.agent.privately import marks_passed
+from cellblock.agent.attempts import drop
 from cellblock.agent.recording import recorded
 from cellblock.agent.signals import SIGNALS
 from cellblock.limits import ExecutionLimits
 from cellblock.session.blocking import Session, session_here
 from cellblock.session.session import AsyncSession
+from cellblock.session.tools import Mark, asking
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
 
@@ -118,3 +118,21 @@ class Workplace:
     async def _equip(self, session: AsyncSession) -> None:
         for name, cls in self.registry.classes.items():
             await session.set(name, cls)
+
+
+@asynccontextmanager
+async def marks_passed(mark: Mark, why_private: Callable[[], str]) -> AsyncIterator[None]:
+    """Around the work of an agent, which `mark` makes private, and of which `why_private` tells why it is.
+
+    Where the cell of a session has asked for it, what either holds may be private goes for both, however it ends.
+    """
+    asked_by = asking()
+    if asked_by is not None and asked_by.private:
+        await mark(f"asked from private data: {asked_by.private}")
+    try:
+        yield
+    finally:
+        tell = None if asked_by is None or asked_by.private else asked_by.mark
+        if tell is not None and (why := why_private()):
+            with anyio.CancelScope(shield=True):
+                await tell(f"was answered from private data: {why}")

@@ -111,7 +111,7 @@ def made(attacks: list[Attack], *, trust_level: str, walls: str) -> Iterator[Tri
 
 def made_locally(ids: tuple[str, ...]) -> Iterator[Tried]:
     """Make the attempts at the guard of these classes, each in a process. Leaving early ends it."""
-    from cellblock.attacks.language.judging import failed, reached, wall_of
+    from cellblock.attacks.language.programs import failed, reached, wall_of
 
     for path, attempts in attempts_of(ids).items():
         by_name = {attempt.name: attempt for attempt in attempts}

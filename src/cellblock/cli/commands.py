@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.export import Shelf, write_document
-from cellblock.cli.tables import columns
+from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
 from cellblock.text import line, name
 from cellblock.walls import Applied, Wall

@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from cellblock.cli.exits import DONE, Unusable
-from cellblock.cli.tables import table
-from cellblock.cli.terminal import say, write_data, write_out
+from cellblock.cli.terminal import say, table, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import write_json
 

@@ -9,8 +9,7 @@ from cellblock.agent.comparing import Difference, Replay
 from cellblock.agent.replay import replay
 from cellblock.cli import options
 from cellblock.cli.exits import DONE, FAILED
-from cellblock.cli.tables import table
-from cellblock.cli.terminal import say, write_data
+from cellblock.cli.terminal import say, table, write_data
 
 
 def do_replay(arguments: argparse.Namespace) -> int:

@@ -39,9 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return anyio.run(_run, arguments, save, setup, start, code)
 
 
-async def _run(
-    arguments: argparse.Namespace, save: Path | None, setup: Setup, start: Start, script: str | None
-) -> int:
+async def _run(arguments: argparse.Namespace, save: Path | None, setup: Setup, start: Start, script: str | None) -> int:
     session = setup.session()
     async with _opened(session, start, script) as code:
         sources = source.split(code) if arguments.cells else [code]

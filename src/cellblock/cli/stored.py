@@ -13,8 +13,7 @@ from typing import Any
 from cellblock.cli import options
 from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.export import write_document
-from cellblock.cli.tables import table
-from cellblock.cli.terminal import Printer, say, write_data
+from cellblock.cli.terminal import Printer, say, table, write_data
 from cellblock.declarations import declared
 from cellblock.errors import MergeConflict, StoreError
 from cellblock.session.commits import cells_of, get_cell, names_of

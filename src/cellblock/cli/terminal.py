@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from cellblock.text import plain, row, write_json
+from cellblock.text import line, plain, row, write_json
 
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
 _MOST_HELD = 4096
@@ -174,3 +175,26 @@ def _encodable(sign: str, words: str, stream: TextIO) -> str:
     except UnicodeError:
         return words
     return sign
+
+
+_LONGEST = 10_000
+"""Characters of a cell of a table."""
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows in columns with titles, printed; each is cut at the edge of a terminal.
+
+    A column that has nothing in any row is left out; elsewhere nothing is a dash.
+    """
+    kept = [place for place in range(len(titles)) if any(row[place] for row in rows)]
+    out = Printer(sys.stdout)
+    edge = shutil.get_terminal_size().columns if out.is_terminal else None
+    for shown in columns([[one[place] or "-" for place in kept] for one in (titles, *rows)]) if kept else ():
+        out.line(shown[:edge])
+
+
+def columns(rows: Iterable[Sequence[str]], widest: int = _LONGEST) -> list[str]:
+    """Rows in columns, up to `widest` wide, a line each; words from inside lose what is no text, line breaks first."""
+    found = [[line(word, _LONGEST) for word in row] for row in rows]
+    widths = [min(max(map(len, column)), widest) for column in zip(*found, strict=True)]
+    return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in found]

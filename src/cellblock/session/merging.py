@@ -98,9 +98,7 @@ class _Version:
 class _Merging:
     """A merge under way: the first version, with what the second changed since the base."""
 
-    def __init__(
-        self, session: HeldSession, base: Commit | None, first: Commit, second: Commit, ours: Commit
-    ) -> None:
+    def __init__(self, session: HeldSession, base: Commit | None, first: Commit, second: Commit, ours: Commit) -> None:
         self._session = session
         self._base, self._first, self._second = (_Version.of(session, one) for one in (base, first, second))
         self._ours = self._first if first is ours else self._second

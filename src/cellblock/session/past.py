@@ -284,9 +284,7 @@ def unrepeated(replay: Replay, why: str) -> Cell:
 
 
 def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
-    cell = Cell(
-        id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
-    )
+    cell = Cell(id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING)
     return failed_cell(cell, CellError(type=kind, message=message, hint=hint, kind="crashed"), _MOST_TOLD_BYTES)
 
 

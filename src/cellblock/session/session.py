@@ -436,9 +436,7 @@ class AsyncSession(Versions):
                 cell = following.result()
         yield Done(cell=cell)
 
-    async def _tell(
-        self, execution: Execution, events: asyncio.Queue[Event | None], room: asyncio.Semaphore
-    ) -> Cell:
+    async def _tell(self, execution: Execution, events: asyncio.Queue[Event | None], room: asyncio.Semaphore) -> Cell:
         """Tell the events of a cell that was started, whose limits hold whether they are read or not; the cell."""
         try:
             while not isinstance(event := await execution.next(), Done):

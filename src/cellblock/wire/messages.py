@@ -133,8 +133,20 @@ class Supplied:
 
 
 Request = (
-    Run | Shell | Bind | Reserve | Fetch | Survey | Clear | Sow | Equip | Restrict
-    | ToolReply | ToolRoom | Restore | Supplied
+    Run
+    | Shell
+    | Bind
+    | Reserve
+    | Fetch
+    | Survey
+    | Clear
+    | Sow
+    | Equip
+    | Restrict
+    | ToolReply
+    | ToolRoom
+    | Restore
+    | Supplied
 )
 
 # ------------------------------------------------------------------------------------------ events

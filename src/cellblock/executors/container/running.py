@@ -21,8 +21,7 @@ from pathlib import Path
 
 from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.container.engine import Engine, aside, ask, engine_of, reason_in
-from cellblock.executors.container.failing import not_started
+from cellblock.executors.container.engine import Engine, aside, ask, engine_of, not_started, reason_in
 from cellblock.executors.container.options import (
     INSIDE,
     mount,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cellblock.callers import callers
 from cellblock.errors import SourceRejected
-from cellblock.executors.local import quiet
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
 from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.hosting import clock
+from cellblock.hosting.forks import Lock
 from cellblock.hosting.threads import begun
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
@@ -48,8 +49,10 @@ from cellblock.worker.show.display import bundle
 from cellblock.worker.tools import ENDED, Answer, Tools, result
 
 if TYPE_CHECKING:
+    import inspect
     from asyncio import AbstractEventLoop
 
+    from cellblock.worker.channel import Channel
     from cellblock.worker.interpreter import Interpreter
 
 T = TypeVar("T")
@@ -86,7 +89,7 @@ class Runner:
         self._found = Names(cast("Interpreter", _Namespace(self.world)))
         self.tools = LocalTools(self._tell, value_bytes)
         self.world.bind_builtin("display", self._display)
-        quiet.begin()
+        _hush()
         self._thread = begun(self._serve, name="cellblock-local", stack_bytes=_STACK_BYTES)
 
     def give(self, request: Request, turn: LocalTurn) -> None:
@@ -153,7 +156,7 @@ class Runner:
         finally:
             self._close()
             self.world.rehearsal.close()
-            quiet.end()
+            _unhush()
 
     def _take(self, asked: Any, whom: LocalTurn | Future[Any]) -> None:
         if isinstance(whom, LocalTurn):
@@ -392,11 +395,6 @@ class _Namespace:
         self.names = world.names
 
 
-if TYPE_CHECKING:
-    import inspect
-
-    from cellblock.worker.channel import Channel
-
 _LOOK_SECONDS = 0.05
 
 
@@ -426,3 +424,30 @@ class LocalTools(Tools):
             return result(future.result())
         finally:
             self._futures.pop(number, None)
+
+
+_MODULE = r"<cell"
+_hushing = Lock()
+_hushed = 0
+
+
+def _hush() -> None:
+    """Have the host hear no warnings about the source of cells, which are for their author, while a session is open."""
+    global _hushed
+    with _hushing:
+        _hushed += 1
+        if _hushed == 1:
+            for kind in (SyntaxWarning, DeprecationWarning):
+                warnings.filterwarnings("ignore", category=kind, module=_MODULE)
+
+
+def _unhush() -> None:
+    """A session has closed."""
+    global _hushed
+    with _hushing:
+        _hushed -= 1
+        if not _hushed:
+            ours = [one for one in warnings.filters if getattr(one[3], "pattern", None) == _MODULE]
+            for one in ours:
+                warnings.filters.remove(one)  # type: ignore[attr-defined]
+            getattr(warnings, "_filters_mutated", lambda: None)()  # what remembers the filters looks at them again

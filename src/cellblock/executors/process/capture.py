@@ -21,8 +21,7 @@ from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
 from cellblock.executors.process.savedfiles import Listing, SavedFiles
-from cellblock.executors.process.stillness import processor_seconds, stands_still
-from cellblock.executors.process.waits import readable
+from cellblock.executors.process.waits import processor_seconds, readable, stands_still
 from cellblock.executors.protocol import too_large
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets, to_thread

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.process.deaths import DEATH_SECONDS, Deaths
 from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.launching import Launched, launch
-from cellblock.executors.process.zygote import NEEDED, START_SECONDS, Progress, Zygote, failure
+from cellblock.executors.process.zygote import DEATH_SECONDS, NEEDED, START_SECONDS, Deaths, Progress, Zygote, failure
 from cellblock.hosting import clock
 from cellblock.hosting.conditions import WALLS, require
 from cellblock.hosting.forks import watch_forks

@@ -17,7 +17,6 @@ import anyio
 
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
-from cellblock.executors.process.deaths import DEATH_SECONDS
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
 from cellblock.executors.process.files import ProcessFiles
@@ -36,6 +35,7 @@ from cellblock.executors.process.mounts import check
 from cellblock.executors.process.shell import Shell, files_gone
 from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, readable
+from cellblock.executors.process.zygote import DEATH_SECONDS
 from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread

@@ -15,7 +15,7 @@ from typing import TypeVar
 import anyio
 
 from cellblock.errors import SessionClosed
-from cellblock.executors.process import memory, pages
+from cellblock.executors.process import memory
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import WorkerGone
@@ -165,7 +165,7 @@ class Link:
         """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it has ended, which the first turn tells
             self.beside = memory.readable(self.pid)
-            marks = {"beside": self.beside, "sealed": sealed, "saved": saved and pages.exact(), "scoped": scoped}
+            marks = {"beside": self.beside, "sealed": sealed, "saved": saved and memory.exact_pages(), "scoped": scoped}
             control.send(self._socket, {"seed": seed, **marks})
 
     async def asked(self, request: Request) -> Finished | None:

@@ -24,8 +24,8 @@ from cellblock.executors.process import memory
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.kinds import limits_of
 from cellblock.executors.process.link import Link
-from cellblock.executors.process.stillness import processor_seconds, stands_still
 from cellblock.executors.process.turn import Before, Overseer, ProcessTurn
+from cellblock.executors.process.waits import processor_seconds, stands_still
 from cellblock.executors.protocol import (
     Capabilities,
     Died,

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
-from cellblock.executors.process.deaths import DEATH_SECONDS
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.linked import death_of
 from cellblock.executors.process.shell import could_not
 from cellblock.executors.process.waits import SECONDS, answered, readable
-from cellblock.executors.process.zygote import failure
+from cellblock.executors.process.zygote import DEATH_SECONDS, failure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.executors.reduced import homes, identity
 from cellblock.executors.reduced.family import Family

@@ -109,20 +109,12 @@ def _indices(dimensions: Any, *_: Any, **__: Any) -> float:
     return count(dimensions) * (len(dimensions) if type(dimensions) in (tuple, list) else 1)
 
 
-def _called(function: Any, shape: Any, **_: Any) -> float:
-    return _indices(shape)
-
-
 def _spaced(start: Any, stop: Any, num: Any = 50, *_: Any, **__: Any) -> float:
     return whole(num) * max(size(start), size(stop))
 
 
 def _window(m: Any, *_: Any, **__: Any) -> float:
     return whole(m)
-
-
-def _tiled(a: Any, reps: Any) -> float:
-    return size(a) * max(count(reps), 1) * width(getattr(a, "dtype", None))
 
 
 def _repeated(a: Any, repeats: Any, *_: Any, **__: Any) -> float:
@@ -143,26 +135,10 @@ def _joined(arrays: Any, *_: Any, **__: Any) -> float:
     return size(arrays) if type(arrays) in (list, tuple) else np.size(arrays)
 
 
-def _broadcast(value: Any, *_: Any, **__: Any) -> float:
-    return 1
-
-
-def _resized(a: Any, new_shape: Any) -> float:
-    return count(new_shape)
-
-
 def _padded(array: Any, pad_width: Any, *_: Any, **__: Any) -> float:
     shape = np.shape(array)
     most = np.asarray(list(pad_width.values()) if type(pad_width) is dict else pad_width).max(initial=0)
     return _product(one + 2 * whole(most) for one in shape)
-
-
-def _diagonal(v: Any, k: Any = 0) -> float:
-    return (size(v) + abs(whole(k))) ** 2 if np.ndim(v) < 2 else size(v)
-
-
-def _flat_diagonal(v: Any, k: Any = 0) -> float:
-    return (size(v) + abs(whole(k))) ** 2
 
 
 def _binned(x: Any, weights: Any = None, minlength: Any = 0) -> float:
@@ -187,20 +163,12 @@ def _powers(x: Any, n: Any = None, *_: Any, **named: Any) -> float:
     return size(x) * (size(x) if n is None else whole(n))
 
 
-def _bits(a: Any, *_: Any, **__: Any) -> float:
-    return size(a)
-
-
 def _products(a: Any, b: Any, *_: Any, **__: Any) -> float:
     """Of a product that sums over one axis at least; and of its steps, which nothing interrupts."""
     one, other = np.shape(a), np.shape(b)
     if not one or not other:
         return max(size(a), size(b))
     return _product(one[:-1]) * (_product(other[:-2]) * other[-1] if len(other) > 1 else 1)
-
-
-def _inner(a: Any, b: Any) -> float:
-    return _product(np.shape(a)[:-1]) * _product(np.shape(b)[:-1])
 
 
 def _made(value: Any, dtype: Any = None, *_: Any, **__: Any) -> float:
@@ -267,28 +235,28 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
         ("eye", "tri", "identity", "triu_indices", "tril_indices", "mask_indices", "diag_indices"), _square
     ),
     "indices": _indices,
-    "fromfunction": _called,
+    "fromfunction": lambda function, shape, **_: _indices(shape),
     **dict.fromkeys(("linspace", "logspace", "geomspace"), _spaced),
     **dict.fromkeys(("hamming", "hanning", "bartlett", "blackman", "kaiser"), _window),
-    "tile": _tiled,
+    "tile": lambda a, reps: size(a) * max(count(reps), 1) * width(getattr(a, "dtype", None)),
     "repeat": _repeated,
     **dict.fromkeys(("outer", "kron", "convolve", "correlate"), _outer),
     "meshgrid": _grid,
-    "ix_": _broadcast,
+    "ix_": lambda value, *_, **__: 1,
     **dict.fromkeys(
         ("concatenate", "concat", "stack", "hstack", "vstack", "dstack", "column_stack", "row_stack", "block"), _joined
     ),
-    "resize": _resized,
+    "resize": lambda a, new_shape: count(new_shape),
     "pad": _padded,
-    "diag": _diagonal,
-    "diagflat": _flat_diagonal,
+    "diag": lambda v, k=0: (size(v) + abs(whole(k))) ** 2 if np.ndim(v) < 2 else size(v),
+    "diagflat": lambda v, k=0: (size(v) + abs(whole(k))) ** 2,
     "bincount": _binned,
     **dict.fromkeys(("histogram", "histogram_bin_edges"), _histogram),
     **dict.fromkeys(("histogram2d", "histogramdd"), _histograms),
     "vander": _powers,
-    "unpackbits": _bits,
+    "unpackbits": lambda a, *_, **__: size(a),
     **dict.fromkeys(("dot", "matmul"), _products),
-    "inner": _inner,
+    "inner": lambda a, b: _product(np.shape(a)[:-1]) * _product(np.shape(b)[:-1]),
     "tensordot": _tensor,
     "einsum": _einsum,
     **dict.fromkeys(("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"), _made),

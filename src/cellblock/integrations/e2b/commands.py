@@ -8,8 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cellblock.integrations.commands import ended, exports
-from cellblock.integrations.e2b.arguments import checked, wrong
-from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, TimeoutException
+from cellblock.integrations.e2b.exceptions import (
+    InvalidArgumentException,
+    SandboxException,
+    TimeoutException,
+    checked,
+    wrong,
+)
 from cellblock.integrations.timed import wait_timed
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session

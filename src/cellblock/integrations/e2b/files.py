@@ -11,8 +11,7 @@ from typing import IO, Literal, overload
 
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused
-from cellblock.integrations.e2b.arguments import checked, wrong
-from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException
+from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException, checked, wrong
 from cellblock.session.blocking import Session
 from cellblock.text import represent
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cellblock.hosting.threads import later
-from cellblock.integrations.e2b.arguments import checked, wrong
 from cellblock.integrations.e2b.commands import Commands
-from cellblock.integrations.e2b.exceptions import InvalidArgumentException, TimeoutException
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, TimeoutException, checked, wrong
 from cellblock.integrations.e2b.execution import (
     Execution,
     ExecutionError,

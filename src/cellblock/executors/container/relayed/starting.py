@@ -10,8 +10,7 @@ from pathlib import Path
 from cellblock.container import Container, default_image
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
-from cellblock.executors.container.engine import Engine, aside, ask, engine_of
-from cellblock.executors.container.failing import not_started
+from cellblock.executors.container.engine import Engine, aside, ask, engine_of, not_started
 from cellblock.executors.container.options import PYTHON, new_name, options_of, program
 from cellblock.executors.process.enclosure import MECHANISM, Enclosure
 from cellblock.executors.protocol import KernelSpec
