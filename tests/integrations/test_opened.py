@@ -16,10 +16,10 @@ pytestmark = pytest.mark.anyio
 
 
 def _sessions(url: str, **options: float) -> OpenSessions:
-    def make(user: str, name: str) -> AsyncSession:
-        return AsyncSession(name, user=user, state=Versioned(url))
+    async def opened(user: str, name: str) -> AsyncSession:
+        return await AsyncSession(name, user=user, state=Versioned(url)).open()
 
-    return OpenSessions(make, url=url, **options)  # type: ignore[arg-type]
+    return OpenSessions(opened, url=url, **options)  # type: ignore[arg-type]
 
 
 async def _run(sessions: OpenSessions, name: str, source: str, user: str = "ana") -> object:

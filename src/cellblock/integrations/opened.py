@@ -1,10 +1,11 @@
-"""Sessions of many users by name, a share of the places for each: opened on demand, asleep when idle."""
+"""Sessions of many users by name, a share of the places for each: opened on demand, asleep or closed when idle."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
@@ -21,8 +22,8 @@ from cellblock.store import SessionRow, Store, open_store
 from cellblock.store.naming import checked_name
 from cellblock.text import valid
 
-Make = Callable[[str, str], AsyncSession]
-"""A session of a user and a name, not open yet."""
+Open = Callable[[str, str], Awaitable[AsyncSession]]
+"""Opens the session of a user and a name."""
 
 _LOG = logging.getLogger(__name__)
 _MOST_CALLS = 32
@@ -57,37 +58,47 @@ class OpenSessions:
     The places are shared evenly by so many `users`, at least one for each: no call of a user takes another's place. A
     session that nobody has used for `idle_seconds` ends its processes, until it is used again. Where a user's places
     are taken, the one of hers that was used longest ago is closed: all that it was is in the store.
+
+    With `lends` other programs have the same sessions: one that is idle is closed, so that they can, and a call for
+    which there is no place waits for one.
     """
 
-    def __init__(self, make: Make, *, url: str | None = None, most: int = 16, idle_seconds: float = 600.0) -> None:
-        """`url` is the store in which the sessions that `make` makes are kept."""
+    def __init__(
+        self, opened: Open, *, url: str | None = None, most: int = 16, idle_seconds: float = 600.0, lends: bool = False
+    ) -> None:
+        """`url` is the store in which the sessions that `opened` opens are kept."""
         self._state = Versioned(url)
         del url  # no frame of an error holds it
         if most < 1 or not idle_seconds > 0:
             raise ValueError(f"most must be at least 1 and idle_seconds above 0, not {most} and {idle_seconds}")
-        self._make = make
+        self._opened = opened
         self._most = most
         self._idle_seconds = idle_seconds
         self.users = 1
         self._shares: dict[str, _Share] = {}
         self._entries: dict[tuple[str, str], _Entry] = {}
-        self._tasks = anyio.create_task_group()
+        self._lends = lends
+        self._freed = asyncio.Event()
+        self._resting: set[asyncio.Task[None]] = set()
         self._store: Store | None = None
         self._storing = anyio.Lock()
 
     async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        self._tasks.start_soon(self._doze)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._tasks.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
+            for task in (resting := list(self._resting)):
+                task.cancel()
+            await asyncio.gather(*resting, return_exceptions=True)
             for entry in list(self._entries.values()):
-                await self._close(entry)
+                await self._close_quietly(entry)
             if self._store is not None:
                 await to_thread.run_sync(self._store.close)
-        await self._tasks.__aexit__(None, None, None)  # what was raised goes on as it is, in no group
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Users and names of those that are open, or being opened."""
+        return iter(list(self._entries))
 
     def __len__(self) -> int:
         """How many are open, or being opened."""
@@ -96,6 +107,21 @@ class OpenSessions:
     def is_open(self, user: str, name: str) -> bool:
         """Whether a session is open here."""
         return (user, name) in self._entries
+
+    def found(self, user: str, name: str) -> AsyncSession | None:
+        """A session that is open here, without using it."""
+        entry = self._entries.get((user, name))
+        return None if entry is None else entry.session
+
+    def is_idle(self, user: str, name: str) -> bool:
+        """Whether a session is open here that nobody uses."""
+        entry = self._entries.get((user, name))
+        return entry is not None and entry.session is not None and not entry.callers
+
+    async def close(self, user: str, name: str) -> None:
+        """Close a session, if it is open here."""
+        if (entry := self._entries.get((user, name))) is not None:
+            await self._close(entry)
 
     @contextmanager
     def calling(self, user: str) -> Iterator[None]:
@@ -119,14 +145,13 @@ class OpenSessions:
         if not create and key not in self._entries:
             store = await self._opened_store()
             await to_thread.run_sync(store.read, *key)
-        if key not in self._entries:
-            await self._make_room(user)
+        await self._make_room(key)
         entry = self._entries.setdefault(key, _Entry(key))
         entry.callers += 1
         try:
             async with entry.opening:
                 if entry.session is None:
-                    entry.session = await self._make(*key).open()
+                    entry.session = await self._opened(*key)
                 session = entry.session
             try:
                 yield session
@@ -143,11 +168,12 @@ class OpenSessions:
         """Take over a session that is open, as a branch is. It is closed where there is no room."""
         key = (session.user, str(session.name))
         try:
-            await self._make_room(session.user)
+            await self._make_room(key)
         except CellblockError:
             await session.close()
             return
-        self._entries[key] = _Entry(key, session=session, used=time.monotonic())
+        entry = self._entries[key] = _Entry(key, session=session, callers=1, used=time.monotonic())
+        self._leave(entry)
 
     async def read(self, user: str, name: str, take: Callable[[Iterator[Kept], str], T]) -> T:
         """The result of `take`, called in a thread with the cells of a session's notebook and why it is private.
@@ -155,8 +181,7 @@ class OpenSessions:
         Those of a session that is not open come from the store, a hundred at a time: no process is started.
         """
         key = (user, checked_name(name, "session"))
-        entry, store = self._entries.get(key), await self._opened_store()
-        opened = None if entry is None else entry.session
+        opened, store = self.found(*key), await self._opened_store()
 
         def read() -> T:
             if opened is not None:
@@ -182,49 +207,66 @@ class OpenSessions:
     def _share(self, user: str) -> _Share:
         return self._shares.setdefault(user, _Share())
 
-    async def _make_room(self, user: str) -> None:
+    async def _make_room(self, key: tuple[str, str]) -> None:
         most = max(1, self._most // self.users)
-        while len(own := [entry for key, entry in self._entries.items() if key[0] == user]) >= most:
+        while key not in self._entries:
+            own = [entry for entry in self._entries.values() if entry.key[0] == key[0]]
             idle = [entry for entry in own if not entry.callers]
-            if not idle:
+            if len(own) < most:
+                return
+            if idle:
+                await self._close_quietly(min(idle, key=lambda entry: entry.used))
+            elif self._lends:
+                self._freed.clear()
+                await self._freed.wait()
+            else:
                 raise CellblockError(
                     f"all {most} sessions that may be open are in use", hint="try again when a call has ended"
                 )
-            await self._close(min(idle, key=lambda entry: entry.used))
+
+    async def _close_quietly(self, entry: _Entry) -> None:
+        """Close a session; what the store does not take is for the log, since no caller of it is there to be told."""
+        try:
+            await self._close(entry)
+        except CellblockError as error:
+            _LOG.error("session %r of %r was not closed as it should be: %s", *reversed(entry.key), error)
 
     async def _close(self, entry: _Entry) -> None:
-        """Close a session; what the store does not take is for the log, since no caller of it is there to be told."""
         entry.callers += 1
         try:
             async with entry.opening:
                 session, entry.session = entry.session, None
                 if session is not None:
                     await session.close()
-        except CellblockError as error:
-            _LOG.error("session %r of %r was not closed as it should be: %s", *reversed(entry.key), error)
         finally:
             self._leave(entry)
 
     def _leave(self, entry: _Entry) -> None:
+        """A caller has gone: a session that has none rests after a while, or makes way for one that waits for room."""
         entry.callers -= 1
-        if not entry.callers and entry.session is None and self._entries.get(entry.key) is entry:
+        if entry.callers:
+            return
+        self._freed.set()
+        if entry.session is not None:
+            asyncio.get_running_loop().call_later(self._idle_seconds, self._rest_if_idle, entry, entry.used)
+        elif self._entries.get(entry.key) is entry:
             del self._entries[entry.key]
 
-    async def _doze(self) -> None:
-        """Have the sessions sleep that nobody uses. What the store does not take keeps one awake, and is logged."""
-        while True:
-            await anyio.sleep(self._idle_seconds / 4)
-            for entry in list(self._entries.values()):
-                idle = time.monotonic() - entry.used >= self._idle_seconds
-                if entry.session is None or entry.callers or not idle:
-                    continue
-                entry.callers += 1
-                try:
-                    await entry.session.hibernate()
-                except CellblockError as error:
-                    _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
-                finally:
-                    self._leave(entry)
+    def _rest_if_idle(self, entry: _Entry, used: float) -> None:
+        if entry.used == used and not entry.callers and entry.session is not None:
+            entry.callers += 1
+            task = asyncio.get_running_loop().create_task(self._rest(entry, entry.session))
+            self._resting.add(task)
+            task.add_done_callback(self._resting.discard)
+
+    async def _rest(self, entry: _Entry, session: AsyncSession) -> None:
+        """Have a session sleep that nobody uses. What the store does not take keeps it awake, and is logged."""
+        try:
+            await (self._close_quietly(entry) if self._lends else session.hibernate())
+        except CellblockError as error:
+            _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
+        finally:
+            self._leave(entry)
 
 
 def _place(user: str, name: str | None) -> SessionRow | None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cellblock import CellblockError, SessionBusy
-from cellblock.integrations.langgraph.threads import Thread, Threads, session_name
+from cellblock import AsyncSession, CellblockError, SessionBusy
+from cellblock.integrations.langgraph.threads import Threads, session_name
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def threads(url: str) -> Iterator[Threads]:
     threads.close()
 
 
-async def _count(thread: Thread) -> object:
-    return (await thread.opened.run("n = globals().get('n', 0) + 1\nn")).value
+async def _count(session: AsyncSession) -> object:
+    return (await session.run("n = globals().get('n', 0) + 1\nn")).value
 
 
 def test_no_more_are_open_than_may_be_and_all_go_on(threads: Threads) -> None:
@@ -38,7 +38,7 @@ def test_no_more_are_open_than_may_be_and_all_go_on(threads: Threads) -> None:
 def test_who_finds_no_room_waits(threads: Threads) -> None:
     go, began = threading.Event(), threading.Semaphore(0)
 
-    async def hold(thread: Thread) -> None:
+    async def hold(session: AsyncSession) -> None:
         began.release()
         while not go.is_set():
             await asyncio.sleep(0.01)
@@ -79,7 +79,7 @@ def test_one_that_nobody_uses_is_closed(url: str) -> None:
 
 def test_a_call_that_is_cancelled_ends_its_cell(threads: Threads) -> None:
     async def cancelled() -> None:
-        task = asyncio.create_task(threads.acall("a", lambda thread: thread.opened.run("import time\ntime.sleep(20)")))
+        task = asyncio.create_task(threads.acall("a", lambda session: session.run("import time\ntime.sleep(20)")))
         await asyncio.sleep(1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -128,9 +128,9 @@ def test_others_of_the_same_program_give_up_what_they_do_not_use(threads: Thread
 
 
 def test_a_session_that_is_closed_under_a_call_is_opened_again(threads: Threads) -> None:
-    async def end(thread: Thread) -> object:
-        await thread.opened.close()
-        return await thread.opened.run("1")
+    async def end(session: AsyncSession) -> object:
+        await session.close()
+        return await session.run("1")
 
     with pytest.raises(CellblockError):
         threads.call("a", end)

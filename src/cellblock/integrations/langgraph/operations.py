@@ -16,7 +16,6 @@ from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.hosting import to_thread
 from cellblock.integrations.langgraph.searching import Search, search
-from cellblock.integrations.langgraph.threads import Thread
 from cellblock.outputs import OutputType
 from cellblock.session.past import was_cut_off
 from cellblock.session.session import AsyncSession
@@ -80,23 +79,22 @@ def key_of(call_id: str, task: str) -> str:
 # ------------------------------------------------------------------------------------------ code
 
 
-async def run_prepared(thread: Thread, call: Call) -> Told:
+async def run_prepared(session: AsyncSession, call: Call) -> Told:
     """Keep the content under its name, and run it."""
-    session, path = thread.opened, call["file_path"]
+    path = call["file_path"]
     if await _done(session, call.key) is None:
         await _write(session, path, call.content)
     told = await _run_once(session, call.content, call.key)
     return replace(told, created=(name(path), *told.created))
 
 
-async def run(thread: Thread, call: Call) -> Told:
+async def run(session: AsyncSession, call: Call) -> Told:
     """Run code that was given."""
-    return await _run_once(thread.opened, call["code"], call.key)
+    return await _run_once(session, call["code"], call.key)
 
 
-async def run_file(thread: Thread, call: Call) -> Told:
+async def run_file(session: AsyncSession, call: Call) -> Told:
     """Run a file of the session's."""
-    session = thread.opened
     if (cell := await _done(session, call.key)) is not None:
         return _told(session, cell)
     data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
@@ -142,19 +140,19 @@ def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
 # ------------------------------------------------------------------------------------------ files
 
 
-async def write(thread: Thread, call: Call) -> Told:
+async def write(session: AsyncSession, call: Call) -> Told:
     """Write the content to a file, which is replaced."""
     path = call["file_path"]
     done = Told(f"Wrote {path}: {_size(call.content)} bytes.", (name(path),))
-    if not await _was_changed(thread.opened, call.key):
-        await _write(thread.opened, path, call.content)
-        await _note(thread.opened, call.key)
+    if not await _was_changed(session, call.key):
+        await _write(session, path, call.content)
+        await _note(session, call.key)
     return done
 
 
-async def edit(thread: Thread, call: Call) -> Told:
+async def edit(session: AsyncSession, call: Call) -> Told:
     """Replace a piece of a file, which is there once, by another."""
-    session, path, old, new = thread.opened, call["file_path"], call["old_string"], call["new_string"]
+    path, old, new = call["file_path"], call["old_string"], call["new_string"]
     done = Told(f"Edited {path}.")
     if await _was_changed(session, call.key):
         return done
@@ -180,19 +178,19 @@ async def edit(thread: Thread, call: Call) -> Told:
     return done
 
 
-async def delete(thread: Thread, call: Call) -> Told:
+async def delete(session: AsyncSession, call: Call) -> Told:
     """Remove a file."""
-    session, path = thread.opened, call["file_path"]
+    path = call["file_path"]
     if not await _was_changed(session, call.key):
         await session.files.delete(path)
         await _note(session, call.key)
     return Told(f"Deleted {path}.")
 
 
-async def read(thread: Thread, call: Call) -> Told:
+async def read(session: AsyncSession, call: Call) -> Told:
     """Lines of a file, from `offset` on, counted from 0."""
     path, offset, limit = call["file_path"], call.number("offset"), call.number("limit")
-    text = _text(await thread.opened.files.read(path, max_bytes=MOST_FILE_BYTES), path)
+    text = _text(await session.files.read(path, max_bytes=MOST_FILE_BYTES), path)
     many = text.count("\n") + (not text.endswith("\n"))
     wanted = islice(StringIO(text, newline="\n"), offset, offset + min(limit, _MOST_LINES))
     shown, at = "", offset
@@ -209,25 +207,25 @@ async def read(thread: Thread, call: Call) -> Told:
     return Told(shown)
 
 
-async def list_files(thread: Thread, call: Call) -> Told:
+async def list_files(session: AsyncSession, call: Call) -> Told:
     """The files, with their sizes."""
-    return await _searched(thread, Search(below=call["directory"], sizes=True), "There are no files.")
+    return await _searched(session, Search(below=call["directory"], sizes=True), "There are no files.")
 
 
-async def glob(thread: Thread, call: Call) -> Told:
+async def glob(session: AsyncSession, call: Call) -> Told:
     """The files whose names match."""
     wanted = Search(below=call["directory"], glob=call["pattern"])
-    return await _searched(thread, wanted, f"No file matches {call['pattern']!r}.")
+    return await _searched(session, wanted, f"No file matches {call['pattern']!r}.")
 
 
-async def grep(thread: Thread, call: Call) -> Told:
+async def grep(session: AsyncSession, call: Call) -> Told:
     """The lines that match."""
     wanted = Search(below=call["directory"], glob=call["glob"], regex=call["pattern"])
-    return await _searched(thread, wanted, f"No line matches {call['pattern']!r}.")
+    return await _searched(session, wanted, f"No line matches {call['pattern']!r}.")
 
 
-async def _searched(thread: Thread, wanted: Search, nothing: str) -> Told:
-    found = await search(thread.opened, wanted)
+async def _searched(session: AsyncSession, wanted: Search, nothing: str) -> Told:
+    found = await search(session, wanted)
     rows: list[str] = []
     size = 0
     for one in map(row, found.rows):

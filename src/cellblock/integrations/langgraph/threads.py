@@ -12,11 +12,11 @@ import os
 import time
 import weakref
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError
+from cellblock.errors import CellblockError, SessionBusy, StoreError
+from cellblock.integrations.opened import OpenSessions
 from cellblock.limits import ExecutionLimits
 from cellblock.session.hostloop import Run, our_loop
 from cellblock.session.session import AsyncSession
@@ -24,25 +24,8 @@ from cellblock.state import Versioned
 from cellblock.store.naming import checked_name
 
 T = TypeVar("T")
-
 _LOG = logging.getLogger(__name__)
 _RETRY_SECONDS = 0.1
-
-
-@dataclass
-class Thread:
-    """One thread: its session where that is open, and results of calls that changed it, by what tells them apart."""
-
-    name: str
-    session: AsyncSession | None = None
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    callers: int = 0
-    used: float = 0.0
-
-    @property
-    def opened(self) -> AsyncSession:
-        assert self.session is not None
-        return self.session
 
 
 class Threads:
@@ -80,15 +63,12 @@ class Threads:
         self._most = most_open
         self._idle = idle_seconds
         self._wait = wait_seconds
-        self._threads: dict[str, Thread] = {}
-        self._pid = os.getpid()
-        self._open = 0
-        self._freed = asyncio.Event()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._pid = 0
+        self._here()
         _ALL.add(self)
 
     def __repr__(self) -> str:
-        return f"Threads(user={self._user!r}, open={self._open})"
+        return f"Threads(user={self._user!r}, open={self.open})"
 
     @property
     def url(self) -> str | None:
@@ -98,15 +78,15 @@ class Threads:
     @property
     def open(self) -> int:
         """How many sessions are open, or being opened or closed."""
-        return self._open
+        return len(self._here())
 
     # ------------------------------------------------------------------------------ callers
 
-    def call(self, thread_id: str, work: Callable[[Thread], Awaitable[T]]) -> T:
+    def call(self, thread_id: str, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
         """Have work done with a thread's session, and wait for it. Whatever stops opening or the work is raised."""
         return Run(partial(self._use, thread_id, work)).result()
 
-    async def acall(self, thread_id: str, work: Callable[[Thread], Awaitable[T]]) -> T:
+    async def acall(self, thread_id: str, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
         """The same, without blocking the caller's loop. A caller that is cancelled ends the work."""
         future = asyncio.run_coroutine_threadsafe(self._use(thread_id, work), our_loop())
         return await asyncio.wrap_future(future)
@@ -117,40 +97,29 @@ class Threads:
 
     # ------------------------------------------------------------------------------ on our loop
 
-    async def _use(self, thread_id: str, work: Callable[[Thread], Awaitable[T]]) -> T:
-        self._forget_after_fork()
-        name = session_name(thread_id)
-        thread = self._threads.setdefault(name, Thread(name))
-        thread.callers += 1
-        try:
-            if thread.session is not None:
-                thread.session._require_not_calling()
-            async with thread.turn:
-                if thread.session is None:
-                    await self._open_one(thread)
-                try:
-                    return await work(thread)
-                except (SessionClosed, LeaseLost):  # it is of no use any more: the next call opens it again
-                    await self._close_one(thread)
-                    raise
-        finally:
-            thread.callers -= 1
-            thread.used = time.monotonic()
-            self._leave(thread)
+    def _here(self) -> OpenSessions:
+        """Those of this process: in a copy of it the sessions are the parent's."""
+        if os.getpid() != self._pid:
+            self._pid = os.getpid()
+            self._sessions = OpenSessions(self._opened, most=self._most, idle_seconds=self._idle, lends=True)
+            self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        return self._sessions
 
-    async def _open_one(self, thread: Thread) -> None:
-        await self._make_room()
-        try:
-            thread.session = await self._opened(thread.name)
-        except BaseException:
-            self._give_room()
-            raise
+    def _turn(self, name: str) -> asyncio.Lock:
+        return self._turns.setdefault(name, asyncio.Lock())
 
-    async def _opened(self, name: str) -> AsyncSession:
+    async def _use(self, thread_id: str, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
+        sessions, name = self._here(), session_name(thread_id)
+        if (session := sessions.found(self._user, name)) is not None:
+            session._require_not_calling()
+        async with self._turn(name), sessions.use(self._user, name) as session:
+            return await work(session)
+
+    async def _opened(self, user: str, name: str) -> AsyncSession:
         """A thread's session, once no other program has it."""
         patience = time.monotonic() + self._wait
         while True:
-            session = AsyncSession(name, user=self._user, state=self._state, limits=self._given, preload=self._preload)
+            session = AsyncSession(name, user=user, state=self._state, limits=self._given, preload=self._preload)
             try:
                 return await session.open()
             except SessionBusy:
@@ -163,68 +132,19 @@ class Threads:
     async def _have_another_close(self, name: str) -> bool:
         """Close a thread's session that other `Threads` of this program have open and nobody uses; whether one was."""
         for other in list(_ALL):
-            thread = other._threads.get(name)
             ours = other._pid == self._pid and (other._state.url, other._user) == (self._state.url, self._user)
-            if other is not self and ours and thread is not None and thread.session is not None and not thread.callers:
-                await _quietly(partial(other._close_idle, thread))
+            if other is not self and ours and other._sessions.is_idle(self._user, name):
+                try:
+                    await other._sessions.close(self._user, name)
+                except CellblockError as error:  # what the store does not take then, it tells whoever opens it next
+                    _LOG.error("a thread's session was not closed as it should be: %s", error)
                 return True
         return False
 
-    async def _make_room(self) -> None:
-        """Take one of the places for open sessions: a free one, that of an idle session, or the next to be free."""
-        while self._open >= self._most:
-            idle = [one for one in self._threads.values() if one.session is not None and not one.callers]
-            if idle:
-                await _quietly(partial(self._close_idle, min(idle, key=lambda one: one.used)))
-            else:
-                self._freed.clear()
-                await self._freed.wait()
-        self._open += 1
-
-    def _give_room(self) -> None:
-        self._open -= 1
-        self._freed.set()
-
-    async def _close_one(self, thread: Thread) -> None:
-        session, thread.session = thread.session, None
-        if session is not None:
-            try:
-                await session.close()
-            finally:
-                self._give_room()
-
-    async def _close_idle(self, thread: Thread) -> None:
-        async with thread.turn:
-            if not thread.callers:
-                await self._close_one(thread)
-        if not thread.callers and thread.session is None:
-            self._threads.pop(thread.name, None)
-
-    def _leave(self, thread: Thread) -> None:
-        """What follows when nobody uses a thread any more: it is closed later, or now, for one that waits for room."""
-        if thread.callers:
-            return
-        if thread.session is None:
-            self._threads.pop(thread.name, None)
-            return
-        asyncio.get_running_loop().call_later(self._idle, self._close_later, thread, thread.used)
-        self._freed.set()
-
-    def _close_later(self, thread: Thread, used: float) -> None:
-        if thread.used == used and not thread.callers and thread.session is not None:
-            task = asyncio.get_running_loop().create_task(_quietly(partial(self._close_idle, thread)))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
-
     async def _close_all(self) -> None:
-        for thread in list(self._threads.values()):
-            async with thread.turn:
-                await self._close_one(thread)
-
-    def _forget_after_fork(self) -> None:
-        if os.getpid() != self._pid:  # the sessions are the parent's
-            self._pid, self._open, self._threads = os.getpid(), 0, {}
-            self._freed = asyncio.Event()
+        for user, name in self._here():
+            async with self._turn(name):
+                await self._sessions.close(user, name)
 
 
 _ALL: weakref.WeakSet[Threads] = weakref.WeakSet()
@@ -242,11 +162,3 @@ def session_name(thread_id: str) -> str:
 
 
 _MADE = "thread-sha256-"
-
-
-async def _quietly(function: Callable[[], Awaitable[None]]) -> None:
-    """Close a session that nobody waits for: what the store does not take then, it tells whoever opens it next."""
-    try:
-        await function()
-    except CellblockError as error:
-        _LOG.error("a thread's session was not closed as it should be: %s", error)

@@ -22,7 +22,8 @@ from cellblock.integrations.langgraph import operations
 from cellblock.integrations.langgraph.operations import Call, Told, key_of
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
-from cellblock.integrations.langgraph.threads import Thread, Threads
+from cellblock.integrations.langgraph.threads import Threads
+from cellblock.session.session import AsyncSession
 from cellblock.text import line, message_of, row, type_name
 
 _MOST_SAID = 10_000
@@ -73,7 +74,7 @@ class _Kind:
 
     text: str
     arguments: type[BaseModel]
-    operation: Callable[[Thread, Call], Awaitable[Told]]
+    operation: Callable[[AsyncSession, Call], Awaitable[Told]]
 
 
 _KEPT = "Names, imports and files are kept from one call to the next."
@@ -241,8 +242,8 @@ class _Calls:
         except Exception as error:
             return _failed(self._name, error)
 
-    async def _work(self, call: Call, thread: Thread) -> Told:
-        told = await self._kind.operation(thread, call)
+    async def _work(self, call: Call, session: AsyncSession) -> Told:
+        told = await self._kind.operation(session, call)
         return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:

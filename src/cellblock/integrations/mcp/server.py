@@ -182,10 +182,10 @@ async def open_server(
     state = Versioned(url)
     del url  # no frame of an error holds it
 
-    def make(user: str, name: str) -> AsyncSession:
-        return AsyncSession(name, user=user, state=state, **options)
+    async def opened(user: str, name: str) -> AsyncSession:
+        return await AsyncSession(name, user=user, state=state, **options).open()
 
-    async with OpenSessions(make, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
+    async with OpenSessions(opened, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
         yield SessionServer(sessions, user=user, default=session, tools=tools)
 
 
