@@ -30,7 +30,7 @@ _NO_MODEL = (
 )
 
 
-def ask(arguments: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """Ask, follow, answer; the exit status says how it went. Ctrl-C ends the cell and the run."""
     question = _question(arguments)
     model = _model(arguments)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.terminal import say, table, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import write_json
-
-if TYPE_CHECKING:
-    pass
 
 _EPILOG = "exit status: 0 done, 1 the image could not be made, 2 usage, 3 there is no engine"
 _OLDEST, _NEWEST = 11, 14

@@ -34,10 +34,4 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--keep-going", action="store_true", help="run the cells after one that failed, too")
     add("--json", action="store_true", help="print one JSON object for each cell and nothing else")
     options.add_session(run_parser)
-    run_parser.set_defaults(command=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from cellblock.cli.document import execute
-
-    return execute(arguments)
+    run_parser.set_defaults(command=options.later("document"))

@@ -12,7 +12,7 @@ from cellblock.cli.exits import DONE, FAILED
 from cellblock.cli.terminal import say, table, write_data
 
 
-def do_replay(arguments: argparse.Namespace) -> int:
+def execute(arguments: argparse.Namespace) -> int:
     """Replay logs; the exit status says whether all is as they say."""
     files, mounts = options.inputs(arguments), options.mounts(arguments)
     network, place = options.network(arguments), options.place(arguments)

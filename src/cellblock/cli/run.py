@@ -27,10 +27,4 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--cells", action="store_true", help="run the parts between `# %%%%` lines as cells; stop at a failure")
     add("--save", metavar="DIR", help="copy images and files that the script made to this directory")
     options.add_session(parser, f"{options.SHOWN_BYTES}; with --json {JSON_BYTES}")
-    parser.set_defaults(command=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from cellblock.cli.script import execute
-
-    return execute(arguments)
+    parser.set_defaults(command=options.later("script"))

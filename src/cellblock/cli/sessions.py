@@ -90,13 +90,7 @@ def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     options.add_inputs(parser)
     options.add_network(parser, private=False)
     options.add_place(parser, ("local", "isolated", "sandboxed"))
-    parser.set_defaults(command=_replay, trust_level=None, walls=None)
-
-
-def _replay(arguments: argparse.Namespace) -> int:
-    from cellblock.cli.replayed import do_replay
-
-    return do_replay(arguments)
+    parser.set_defaults(command=options.later("replayed"), trust_level=None, walls=None)
 
 
 def _run(name: str, arguments: argparse.Namespace) -> int:
