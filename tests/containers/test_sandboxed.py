@@ -30,7 +30,6 @@ from cellblock import (
     keep_ready,
 )
 from cellblock.executors import DockerExecutor
-from cellblock.executors.container import pool
 from cellblock.executors.container.launcher import ContainerLauncher
 from cellblock.executors.container.pool import Pool
 from cellblock.executors.process.kernel import ProcessKernel
@@ -59,12 +58,6 @@ class TestContainerLauncher(ExecutorConformance):
     @pytest.fixture
     def launcher(self, image: str) -> Launcher:
         return _OfImage(Container(image=image))
-
-
-@pytest.fixture(autouse=True)
-def none_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test counts its containers: none is started for a session that nobody has asked for."""
-    monkeypatch.setattr(pool.shared(), "_ahead", False)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ class ContainerLauncher:
     def __init__(self, containers: Pool | None = None, *, nested: bool = True) -> None:
         """By default containers are of the one pool of this process. Those that are not `nested` have no walls inside
         but those that need no namespaces, whatever their runtime."""
-        self._pool = containers or pool.shared()
+        self._pool = containers or pool.SHARED
         self._nested = nested
 
     async def open(self, spec: KernelSpec) -> ProcessKernel | RelayedKernel:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
-import threading
 from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError
@@ -13,6 +11,7 @@ from cellblock.executors.container.family import Box, ContainerFamily
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.zygote import Progress
+from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.threads import begun
 
 _log = logging.getLogger("cellblock")
@@ -35,8 +34,8 @@ class Pool:
     """All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._shelves: dict[tuple[Box, str], _Shelf] = {}
+        self._lock = Lock()
+        self._shelves: dict[tuple[Box, str], _Shelf] = emptied({})
 
     def take(self, box: Box, kind: Kind, progress: Progress | None = None) -> ContainerFamily:
         """A container with no session yet: one that is ready, or a new one. Blocks while it starts."""
@@ -120,22 +119,6 @@ def _alive(shelf: _Shelf) -> ContainerFamily | None:
     return None
 
 
-_shared = Pool()
-
-
-def shared() -> Pool:
-    """That of this process."""
-    return _shared
-
-
-@atexit.register
-def _close() -> None:
-    _shared.close()
-
-
-def _after_fork_in_child() -> None:
-    global _shared
-    _shared = Pool()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
+SHARED = Pool()
+"""That of this process."""
+atexit.register(SHARED.close)

@@ -21,11 +21,19 @@ from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.launching import Launched, launch
-from cellblock.executors.process.zygote import DEATH_SECONDS, NEEDED, START_SECONDS, Deaths, Progress, Zygote, failure
+from cellblock.executors.process.zygote import (
+    DEATH_SECONDS,
+    NEEDED,
+    START_SECONDS,
+    Deaths,
+    Progress,
+    Zygote,
+    failure,
+    not_started,
+)
 from cellblock.hosting import clock
 from cellblock.hosting.conditions import WALLS, require
 from cellblock.hosting.forks import watch_forks
-from cellblock.hosting.shortage import short_of
 from cellblock.hosting.waiting import ready
 from cellblock.limits import ExecutionLimits
 from cellblock.walls import Wall
@@ -90,8 +98,7 @@ class Family:
         try:
             started = launch(profile.python)
         except OSError as error:
-            reason = f"{profile.python} cannot be started: {error}"
-            raise short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
+            raise not_started(profile.python, error) from error
         family = cls(profile, started)
         family.settle(progress, expected)
         return family

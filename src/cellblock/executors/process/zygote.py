@@ -76,6 +76,12 @@ class Zygote:
         self.channel.close()
 
 
+def not_started(python: str, error: OSError) -> CellblockError:
+    """The error of an interpreter that cannot be executed."""
+    reason = f"{python} cannot be started: {error}"
+    return short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED)
+
+
 def failure(report: Mapping[str, object], python: str) -> CellblockError:
     """The error that the report of a failure means."""
     if report["failed"] == "preload":

@@ -9,19 +9,16 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import socket
-import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.family import FamilyGone, Profile
-from cellblock.executors.process.launching import start
-from cellblock.executors.process.zygote import NEEDED, Progress, Zygote
+from cellblock.executors.process.launching import await_end, start
+from cellblock.executors.process.zygote import NEEDED, Progress, Zygote, not_started
 from cellblock.executors.reduced import homes, identity
 from cellblock.hosting.forks import Lock
-from cellblock.hosting.shortage import short_of
 from cellblock.worker import control
 
 _PACKAGE = Path(__file__).parents[2]
@@ -48,8 +45,11 @@ class Family:
         self._zygote = Zygote(channel, profile.python, profile.preload, more)
         try:
             with end:
-                self._process = _launch(profile.python, end)
+                self._process = start(profile.python, "reduced", [end])
             self._zygote.await_ready(progress)
+        except OSError as error:
+            self.close()
+            raise not_started(profile.python, error) from error
         except EOFError:
             self.close()
             reason = f"start: {profile.python} ended before it was ready"
@@ -80,20 +80,8 @@ class Family:
                 self._held = -1
         process = getattr(self, "_process", None)
         if process is not None:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            await_end(process)
         homes.discard(self._scratch)
-
-
-def _launch(python: str, end: socket.socket) -> subprocess.Popen[bytes]:
-    try:
-        return start(python, "reduced", [end])
-    except OSError as error:
-        reason = f"{python} cannot be started: {error}"
-        raise short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED) from error
 
 
 _families: dict[Profile, Family] = {}
