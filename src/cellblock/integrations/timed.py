@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable
 from contextlib import aclosing
-from functools import partial
 from typing import Literal
 
 import anyio
@@ -13,8 +11,6 @@ import anyio
 from cellblock.cell import Cell
 from cellblock.events import Done
 from cellblock.outputs import Output
-from cellblock.session.blocking import Session
-from cellblock.session.hostloop import Run
 from cellblock.session.session import AsyncSession
 
 Kind = Literal["python", "shell"]
@@ -33,18 +29,3 @@ async def run_timed(
                 elif isinstance(event, Done):
                     cell = event.cell
     return cell
-
-
-def wait_timed(
-    session: Session, source: str, kind: Kind, seconds: float | None, tell: Callable[[Output], None]
-) -> Cell | None:
-    """The same from ordinary code: `tell` is called in this thread. What it raises, Ctrl-C too, interrupts the cell."""
-    told: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
-    running = Run(partial(run_timed, session._session, source, kind, seconds, told.put), done=partial(told.put, None))
-    try:
-        while (output := told.get()) is not None:
-            tell(output)
-    except BaseException:
-        running.end()
-        raise
-    return running.result()

@@ -11,11 +11,10 @@ from cellblock.integrations.commands import ended, exports
 from cellblock.integrations.e2b.exceptions import (
     InvalidArgumentException,
     SandboxException,
-    TimeoutException,
     checked,
     wrong,
 )
-from cellblock.integrations.timed import wait_timed
+from cellblock.integrations.e2b.execution import followed
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
 
@@ -75,10 +74,7 @@ class Commands:
             if callback := {"stdout": on_stdout, "stderr": on_stderr}.get(output.stream or ""):
                 callback(output.text)
 
-        cell = wait_timed(self._session, before + cmd, "shell", timeout or None, tell)
-        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
-            seconds = timeout if cell is None else self._session.limits.timeout_seconds
-            raise TimeoutException(f"the command ran longer than {seconds:g} s", hint="give timeout=, or do less")
+        cell = followed(self._session, before + cmd, "shell", timeout, tell)
         error, end = cell.error, ended(cell.error, cell.outputs)
         result = CommandResult(
             stderr=end.stderr,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import base64
+import queue
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
+from cellblock.integrations.e2b.exceptions import TimeoutException
+from cellblock.integrations.timed import Kind, run_timed
 from cellblock.outputs import Output, OutputType
+from cellblock.session.blocking import Session
+from cellblock.session.hostloop import Run
 from cellblock.session.rich import rich
 from cellblock.session.shown import IMAGES
 from cellblock.text import inert, write_json
@@ -27,6 +33,7 @@ _VIEWS = {
     "application/json": "json",
     "application/javascript": "javascript",
 }
+_SAID = {"python": "code", "shell": "command"}
 _BINARY = IMAGES | {"application/pdf"}
 
 
@@ -136,6 +143,27 @@ class Execution:
         results = [{**{name: one[name] for name in one.formats()}, "text": one.text} for one in self.results]
         error = None if self.error is None else self.error.to_json()
         return write_json({"results": results, "logs": self.logs.to_json(), "error": error})
+
+
+def followed(session: Session, source: str, kind: Kind, timeout: float | None, tell: Callable[[Output], None]) -> Cell:
+    """Run a cell, and have `tell` called in this thread. What that raises, Ctrl-C too, interrupts the cell.
+
+    TimeoutException past `timeout` seconds, None or 0 for none, and at the session's own limit.
+    """
+    told: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
+    work = partial(run_timed, session._session, source, kind, timeout or None, told.put)
+    running = Run(work, done=partial(told.put, None))
+    try:
+        while (output := told.get()) is not None:
+            tell(output)
+    except BaseException:
+        running.end()
+        raise
+    cell = running.result()
+    if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
+        seconds, what = timeout if cell is None else session.limits.timeout_seconds, _SAID[kind]
+        raise TimeoutException(f"the {what} ran longer than {seconds:g} s", hint="give timeout=, or do less in one run")
+    return cell
 
 
 def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:

@@ -9,18 +9,19 @@ from typing import Any, Self
 
 from cellblock.hosting.threads import later
 from cellblock.integrations.e2b.commands import Commands
-from cellblock.integrations.e2b.exceptions import InvalidArgumentException, TimeoutException, checked, wrong
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, checked, wrong
 from cellblock.integrations.e2b.execution import (
     Execution,
     ExecutionError,
     OutputMessage,
     Result,
     execution,
+    followed,
     message,
     result,
 )
 from cellblock.integrations.e2b.files import Filesystem, inside
-from cellblock.integrations.timed import Kind, wait_timed
+from cellblock.integrations.timed import Kind
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
 from cellblock.text import represent
@@ -119,13 +120,10 @@ class Sandbox:
         images: list[Output] = []
         before = self._set_environment(dict(envs)) if envs else {}
         try:
-            cell = wait_timed(self.session, code, _LANGUAGES[language], timeout or None, tell)
+            cell = followed(self.session, code, _LANGUAGES[language], timeout, tell)
         finally:
             if before:
                 self._set_environment(before)
-        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
-            seconds = timeout if cell is None else self.session.limits.timeout_seconds
-            raise TimeoutException(f"the code ran longer than {seconds:g} s", hint="do less in one run, or raise it")
         if on_result is not None:
             for image in images:
                 on_result(result(image, self.session.read_output))
