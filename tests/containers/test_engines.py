@@ -19,8 +19,7 @@ from accounts import Account, ordinary, why_no_other_user
 
 from cellblock import Container, IsolationUnavailable
 from cellblock.executors.container.engine import engine_of
-from cellblock.executors.container.launcher import ContainerLauncher
-from cellblock.executors.container.pool import Pool
+from cellblock.executors.container.launcher import ContainerLauncher, Pool
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.protocol import KernelSpec, Launcher
 from cellblock.testing import ExecutorConformance

@@ -30,8 +30,7 @@ from cellblock import (
     keep_ready,
 )
 from cellblock.executors import DockerExecutor
-from cellblock.executors.container.launcher import ContainerLauncher
-from cellblock.executors.container.pool import Pool
+from cellblock.executors.container.launcher import ContainerLauncher, Pool
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.protocol import KernelSpec, Launcher
 from cellblock.testing import ExecutorConformance

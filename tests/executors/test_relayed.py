@@ -16,8 +16,7 @@ import anyio
 import pytest
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
-from cellblock.executors.container.relayed.keeper import RelayedKeeper
-from cellblock.executors.container.relayed.kernel import RelayedLauncher, RelayedLink
+from cellblock.executors.container.relayed.kernel import RelayedKeeper, RelayedLauncher, RelayedLink
 from cellblock.executors.container.relayed.notices import notice_of
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.protocol import Died, KernelSpec

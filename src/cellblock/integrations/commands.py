@@ -1,14 +1,20 @@
-"""Commands as other frameworks give them and take their ends, made of shell cells."""
+"""Cells and commands as other frameworks give them and take their ends; each may have a time limit of its own."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Literal
 
-from cellblock.cell import CellError
+import anyio
+
+from cellblock.cell import Cell, CellError
+from cellblock.events import Done
 from cellblock.outputs import Output
+from cellblock.session.session import AsyncSession
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -40,3 +46,21 @@ def ended(error: CellError | None, outputs: Sequence[Output]) -> Ended:
     if error is not None and status is None:
         stderr += f"\n{error.type}: {error.message} ({error.hint})"
     return Ended(status=1 if status is None else status, stdout=stdout, stderr=stderr)
+
+
+Kind = Literal["python", "shell"]
+
+
+async def run_timed(
+    session: AsyncSession, source: str, kind: Kind, seconds: float | None, tell: Callable[[Output], None]
+) -> Cell | None:
+    """Run a cell and tell what it shows as it happens; None where it was interrupted after `seconds`."""
+    cell: Cell | None = None
+    with anyio.move_on_after(seconds):
+        async with aclosing(session.stream(source, kind=kind)) as events:
+            async for event in events:
+                if isinstance(event, Output):
+                    tell(event)
+                elif isinstance(event, Done):
+                    cell = event.cell
+    return cell

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, needing
-from cellblock.integrations.timed import run_timed
+from cellblock.integrations.commands import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.arguments import require_kind

@@ -13,8 +13,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, LeaseLost, SessionClosed, needing
-from cellblock.integrations.commands import ended, exports
-from cellblock.integrations.timed import run_timed
+from cellblock.integrations.commands import ended, exports, run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession

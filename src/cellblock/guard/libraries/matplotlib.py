@@ -520,10 +520,6 @@ def _each(module: Any, listed: frozenset[str]) -> dict[str, Callable[[World], An
     return {name: _made(module, name) for name in sorted(listed) if isinstance(getattr(module, name, None), type)}
 
 
-def _colormaps(world: World) -> Any:
-    return lambda: sorted(mpl.colormaps)
-
-
 def _get_cmap(world: World) -> Any:
     def get_cmap(name: Any = None, lut: Any = None) -> Any:
         if isinstance(name, colors.Colormap):
@@ -570,7 +566,7 @@ _PYPLOT: dict[str, Callable[[World], Any]] = {
     "yticks": lambda world: pyplot(world).ticks("y"),
     "rcParams": _of_pyplot("parameters"),
     "get_cmap": _get_cmap,
-    "colormaps": _colormaps,
+    "colormaps": lambda world: lambda: sorted(mpl.colormaps),
     "cm": lambda world: world.importer.module("matplotlib.cm"),
     **dict.fromkeys(("ion", "ioff", "draw", "pause", "switch_backend"), _nothing),
     **{name: _made(patches, name) for name in ("Rectangle", "Circle", "Polygon")},

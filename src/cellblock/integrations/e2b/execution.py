@@ -12,8 +12,8 @@ from functools import partial
 
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
+from cellblock.integrations.commands import Kind, run_timed
 from cellblock.integrations.e2b.exceptions import TimeoutException
-from cellblock.integrations.timed import Kind, run_timed
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import Run

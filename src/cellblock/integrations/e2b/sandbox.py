@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cellblock.hosting.threads import later
+from cellblock.integrations.commands import Kind
 from cellblock.integrations.e2b.commands import Commands
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, checked, wrong
 from cellblock.integrations.e2b.execution import (
@@ -21,7 +22,6 @@ from cellblock.integrations.e2b.execution import (
     result,
 )
 from cellblock.integrations.e2b.files import Filesystem, inside
-from cellblock.integrations.timed import Kind
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
 from cellblock.text import represent
