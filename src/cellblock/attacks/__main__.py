@@ -92,16 +92,6 @@ def _end(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _end)
-    words = [word for word in sys.argv[1:] if word != "--twice"]
-    try:
-        main(words[0], words[1:], tries=1 + ("--twice" in sys.argv))
-    except CellblockError as error:
-        mechanism = error.mechanism if isinstance(error, IsolationUnavailable) else ""
-        print(json.dumps({"failure": str(error), "mechanism": mechanism}), flush=True)
-
-
 Outcome = Mapping[str, object]
 """What `python -m cellblock.attacks` prints of an attack: its answer, and what was found on the host afterwards."""
 
@@ -140,3 +130,13 @@ def _expected(attack: Attack, answer: object, walls: str) -> bool:
     if walls == "full" or attack.name not in BY_NAME:
         return False
     return answer == reduced.ANSWERS.get(attack.name, attack.expect) or reduced.refused(answer)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
+    words = [word for word in sys.argv[1:] if word != "--twice"]
+    try:
+        main(words[0], words[1:], tries=1 + ("--twice" in sys.argv))
+    except CellblockError as error:
+        mechanism = error.mechanism if isinstance(error, IsolationUnavailable) else ""
+        print(json.dumps({"failure": str(error), "mechanism": mechanism}), flush=True)

@@ -233,7 +233,6 @@ class LocalKernel(Kernel):
         )
 
     async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
-        """See `Kernel`."""
         runner = self._runner
         if runner.world.dead or self._stuck or self._closed:
             raise CaptureFailed("the session's world has ended", hint="run what it held again")
@@ -242,7 +241,6 @@ class LocalKernel(Kernel):
     async def restore(
         self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
     ) -> tuple[Row, ...]:
-        """See `Kernel`."""
         self.require_open()
         if snapshot.environment.get("form") != FORM:
             raise RestoreFailed(

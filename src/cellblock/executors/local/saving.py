@@ -27,7 +27,6 @@ class Captured:
         return cls(runner, *await _written(runner))
 
     async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
-        """See `Capture`."""
         if self._has is not None or self._closed:
             raise CaptureFailed("it was begun before, or closed", hint="capture again")
         has = set() if previous is None else previous.addresses()
@@ -37,7 +36,6 @@ class Captured:
         self._has = has
 
     async def read(self, put: Callable[[bytes], object]) -> Snapshot:
-        """See `Capture`."""
         if (has := self._has) is None:
             raise CaptureFailed("it was not begun, or closed", hint="begin first, and read once")
         self._has = None
@@ -57,7 +55,6 @@ class Captured:
         return ()
 
     def close(self) -> None:
-        """See `Capture`."""
         self._has, self._closed = None, True
 
 

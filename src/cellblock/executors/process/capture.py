@@ -94,20 +94,17 @@ class Captured:
             ) from None
 
     async def begin(self, previous: Snapshot | None, suspects: Suspects | None = None) -> None:
-        """See `Capture`."""
         if self._previous is not None:
             raise CaptureFailed("it was begun before", hint="capture again")
         self._suspects = suspects or self._suspects
         self._previous = previous or Snapshot()
 
     async def read(self, put: Put) -> Snapshot:
-        """See `Capture`."""
         if self._previous is None or self._snapshot is not None or self._closed:
             raise CaptureFailed("it was not begun, or closed", hint="begin first, and read once")
         return await self._in_thread(partial(self._guarded, partial(self._read_all, self._previous, put)))
 
     async def trial(self) -> tuple[Lost, ...]:
-        """See `Capture`."""
         if (found := self._snapshot) is None or self._closed:
             return ()
         return await self._in_thread(

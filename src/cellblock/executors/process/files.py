@@ -88,7 +88,6 @@ class ProcessFiles:
                 os.close(file)
 
     def version(self, path: str) -> FileVersion | None:
-        """See `Files`."""
         try:
             with self._guard(path):
                 file = self._open(locate(path), os.O_PATH)

@@ -629,7 +629,6 @@ class ProcessKernel(LinkedKernel):
         return self._spec.limits.max_processes + self._spec.limits.max_checkpoints + _BESIDE
 
     def curbed(self) -> str | None:
-        """See `Shell.curbed`."""
         return self._shell.curbed()
 
     async def how_it_ended(self) -> Died:
@@ -667,7 +666,6 @@ def _kill_once_made(copy: int, worker: int) -> None:
 
 
 async def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> socket.socket:
-    """See `Frozen.apart`."""
     try:
         return await memory.apart(sole=sole)
     except (OSError, TimeoutError):

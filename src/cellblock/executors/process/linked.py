@@ -117,11 +117,9 @@ class LinkedKernel(Kernel, Overseer):
 
     @property
     def ended(self) -> bool:
-        """See `Kernel`."""
         return not self._open
 
     async def ending(self) -> bool:
-        """See `Kernel`."""
         if not self.ended and self.gone and self._link is not None and not self._link.alive:
             async with self._falling:  # a descriptor is waited for by one task at a time
                 with anyio.move_on_after(_FALL_SECONDS):
@@ -130,7 +128,6 @@ class LinkedKernel(Kernel, Overseer):
 
     @property
     def gone(self) -> bool:
-        """See `Kernel`."""
         return (link := self._link) is None or link.killed or not link.alive
 
     async def _has_copy(self) -> bool:
@@ -156,7 +153,6 @@ class LinkedKernel(Kernel, Overseer):
         return turn
 
     def binding(self, name: str, value: object) -> Bind:
-        """See `Kernel`."""
         return pickled(name, value)
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
@@ -164,11 +160,9 @@ class LinkedKernel(Kernel, Overseer):
         return None, None
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
-        """See `Kernel`."""
         raise CellblockError("a session with reduced walls cannot be branched", hint='open it with walls="full"')
 
     async def change_files(self, change: Callable[[], object]) -> None:
-        """See `Kernel`."""
         async with self._changing:
             self._require_user()
             await to_thread.run_sync(change)
@@ -194,13 +188,11 @@ class LinkedKernel(Kernel, Overseer):
         raise NotImplementedError
 
     async def fetch(self, event: Named) -> Named:
-        """See `Kernel`."""
         link = self._living()
         most = self._spec.limits.max_value_mb * 2**20
         return await to_thread.run_sync(partial(memory.fetch, event, link.pid, link.pidfd, most))
 
     async def store(self, buffers: Sequence[Buffer], seconds: float) -> bool:
-        """See `Kernel`."""
         link = self._living()
         if not link.beside:
             return False
@@ -301,16 +293,13 @@ class LinkedKernel(Kernel, Overseer):
 
     @property
     def beside(self) -> bool:
-        """See `Kernel`."""
         return self._living().beside
 
     async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
-        """See `Kernel`."""
         link = self._living()
         await to_thread.run_sync(memory.store, places, buffers, link.pid, link.pidfd)
 
     def time_out(self, seconds: float) -> None:
-        """See `Kernel`."""
         self.interrupt()
 
     def dispose(self) -> None:

@@ -172,13 +172,11 @@ class ReducedKernel(LinkedKernel):
             return Recovery(exact=False, fresh=True, lost=lost)
 
     async def capture(self, state: int | None = None, *, seconds: float = 60.0) -> Capture:
-        """See `Kernel`."""
         raise CaptureFailed(f"{self.where} saves nothing yet", hint=self.instead)
 
     async def restore(
         self, snapshot: Snapshot, fetch: Fetch, *, seconds: float = 60.0, suspects: Suspects | None = None
     ) -> tuple[Row, ...]:
-        """See `Kernel`."""
         raise RestoreFailed(f"{self.where} restores nothing yet", hint=self.instead)
 
     async def close(self) -> None:
@@ -201,7 +199,6 @@ class ReducedKernel(LinkedKernel):
             self._enclosure.leave()
 
     def curbed(self) -> str | None:
-        """See `Keeper.curbed`."""
         return self._keeper.curbed()
 
     @property

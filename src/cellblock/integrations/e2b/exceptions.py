@@ -63,19 +63,19 @@ _KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
 def checked(method: Callable[P, T]) -> Callable[P, T]:
     """Test each argument of a method by the kind of its annotation; None passes where that names it."""
     signature = inspect.signature(method)
-    kinds = {
-        name: (one.annotation.partition("[")[0].partition(" |")[0], "None" in one.annotation.split(" | "))
+    tests = {
+        name: (*_KINDS[one.annotation.partition("[")[0].partition(" |")[0]], "None" in one.annotation.split(" | "))
         for name, one in signature.parameters.items()
         if name != "self" and one.kind is not one.VAR_KEYWORD
     }
-    tests = {name: (*_KINDS[kind], has_none) for name, (kind, has_none) in kinds.items()}
 
     @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
-            fits, asked, has_none = tests.get(name, (bool, "", True))
-            if name in tests and not (value is None and has_none) and not fits(value):
-                raise wrong(name, asked, value)
+        given = signature.bind(*args, **kwargs).arguments
+        for name in filter(tests.__contains__, given):
+            fits, asked, has_none = tests[name]
+            if not (given[name] is None and has_none) and not fits(given[name]):
+                raise wrong(name, asked, given[name])
         return method(*args, **kwargs)
 
     return call

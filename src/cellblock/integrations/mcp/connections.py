@@ -62,12 +62,10 @@ class Connection(H11Protocol):
         await self._serve({**scope, SHOWN: partial(self._all.show, self)}, receive, send)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See `asyncio.Protocol`."""
         super().connection_made(transport)
         self._all.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         self._all.leave(self)
         super().connection_lost(exc)
 

@@ -194,7 +194,6 @@ class RelayedKernel(ReducedKernel):
     _keeper: RelayedKeeper
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
-        """See `Kernel`."""
         raise CellblockError(f"a session in {_RELAYED} cannot be branched", hint=_DIRECT)
 
     def _linked(self) -> RelayedLink:
