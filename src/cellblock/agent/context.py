@@ -36,9 +36,9 @@ class Context:
         """Add what the model said."""
         self._rest.append(_Entry("assistant", text or "(nothing)", _CODE_LEFT_OUT))
 
-    def observe(self, text: str, *, short: str = _LEFT_OUT) -> None:
-        """Add what the model is shown; `short` stands for it once it is left out."""
-        self._rest.append(_Entry("user", text, short))
+    def observe(self, text: str) -> None:
+        """Add what the model is shown."""
+        self._rest.append(_Entry("user", text, _LEFT_OUT))
 
     def messages(self) -> list[Message]:
         """The messages, within the budget as far as the head and the newest two are.

@@ -16,16 +16,17 @@ _NOTICED = "a runner that is not as it was ends itself, and another process is s
 _EVER = Holds(lambda answer: True, "any answer")
 
 
-def _lives(name: str, expect: object, cell: str, *, hole: str = "") -> Attack:
+_TABLE = Table("insides", "W9")
+_host = _TABLE.host
+
+
+def _lives(name: str, expect: object, cell: str) -> Attack:
     """The worker survives, names and all."""
-    return Attack(name=f"insides-{name}", threat="W9", wall=_KEPT, expect=expect, cell=cell, lasting=True, hole=hole)
+    return _TABLE.cell(name, _KEPT, expect, cell, lasting=True)
 
 
 def _dies(name: str, expect: object, cell: str) -> Attack:
-    return Attack(name=f"insides-{name}", threat="W9", wall=_MADE_ANEW, expect=expect, cell=cell, dies=True)
-
-
-_host = Table("insides", "W9").host
+    return _TABLE.cell(name, _MADE_ANEW, expect, cell, dies=True)
 
 
 @host_later
