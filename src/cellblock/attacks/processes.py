@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from cellblock import Session
 from cellblock.attacks.attack import Attack, Table
 from cellblock.attacks.host import LIMITS, TRUST_LEVEL, Host, outcome_of
+from cellblock.hosting.waiting import ready
 
 _SCOPE = "Landlock's signal scope: init is outside of the session's domain"
 _NAMESPACE = "the pid namespace"
@@ -64,14 +64,9 @@ def _watched(pids: list[int]) -> Iterator[list[int]]:
             os.close(number)
 
 
-def _all_end(numbers: list[int], seconds: float = 10.0) -> bool:
+def _all_end(numbers: list[int]) -> bool:
     """Whether every process ends; each pidfd becomes readable when its process does."""
-    for number in numbers:
-        wait = select.poll()
-        wait.register(number, select.POLLIN)
-        if not wait.poll(seconds * 1e3):
-            return False
-    return True
+    return all(ready(number, seconds=10.0) for number in numbers)
 
 
 def _descendants(pid: int) -> list[int]:

@@ -21,11 +21,6 @@ CONTAINERFILE, FINISH, STACK, PIP = (
 )
 
 
-def default_name(*, data: bool = False) -> str:
-    """The name of the image, plain or with the data stack."""
-    return f"{IMAGE}-data" if data else IMAGE
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """What is to be made. With `suite` it is made of that Debian's packages, and `base` is not looked at.
@@ -41,4 +36,4 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        return self.tag or default_name(data=self.data)
+        return self.tag or (f"{IMAGE}-data" if self.data else IMAGE)
