@@ -8,6 +8,9 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := .venv/.stamps
 SUITES := build/integrations/bin/python
+# half of the tests' time is waiting: two processes run them, each whole files (tests/conftest.py); WORKERS=0 is one
+WORKERS ?= 2
+BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # of ten thousand tests one may wait too long for a busy machine: three may be tried once more, and are named (CONTRIBUTING.md)
 AGAIN := --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks
 
@@ -30,10 +33,10 @@ demo: $(STAMPS)/data  ## install the wheel and show what cellblock does
 
 test: lint  ## build and install the wheel, lint it, test it
 	@echo "-- pytest"
-	@$(PY) -m pytest $(AGAIN) $(ARGS)
+	@$(PY) -m pytest $(BESIDE) $(AGAIN) $(ARGS)
 
 thorough: $(STAMPS)/dev $(STAMPS)/as-wheel  ## kills, state models and fuzzing with a seed of the day: up to 25 minutes
-	@$(PY) -m pytest -m thorough $(ARGS)
+	@$(PY) -m pytest $(BESIDE) -m thorough $(ARGS)
 
 endurance: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the same with full counts, and every test that takes long
 	@CELLBLOCK_KILLS=$${CELLBLOCK_KILLS:-10000} CELLBLOCK_EXAMPLES=$${CELLBLOCK_EXAMPLES:-400} CELLBLOCK_FUZZ_SECONDS=60 \

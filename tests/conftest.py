@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,43 @@ def pytest_report_header() -> str:
     return f"cellblock: {cellblock.__file__}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What a wall let through once is a hole: its tests are never tried again."""
+    """Set which tests are never tried again, and have the tests that run alone in one process, last."""
     if config.pluginmanager.hasplugin("rerunfailures"):
-        for item in items:
+        for item in items:  # what a wall let through once is a hole
             if item.get_closest_marker("hostile") or item.get_closest_marker("threat"):
                 item.add_marker(pytest.mark.flaky(reruns=0))
+    if hasattr(config, "workerinput"):
+        for item in items:
+            if item.get_closest_marker("alone"):
+                item.add_marker(pytest.mark.xdist_group("alone"))
+        items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give a process whole files, whose tests share caches and servers, and one process all tests that run alone."""
+    from xdist.scheduler import LoadGroupScheduling
+
+    class Files(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return super()._split_scope(nodeid).partition("::")[0]
+
+    return Files(config, log)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outside the timeout: a test's time begins when it need not wait
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Let tests of several processes run beside one another, but nothing beside a test marked `alone`."""
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    with open(__file__) as shared:
+        flock(shared, LOCK_EX if item.get_closest_marker("alone") else LOCK_SH)
+        try:
+            return (yield)
+        finally:
+            flock(shared, LOCK_UN)  # a process that the test left would hold it on
 
 
 @pytest.fixture

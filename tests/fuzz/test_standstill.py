@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.alone  # it measures time
+
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.append(str(HERE))  # for `fuzzer`, which is a program of its own as well

@@ -16,7 +16,7 @@ from cellblock.attacks.attack import prelude
 from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
 
-pytestmark = [pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
+pytestmark = [pytest.mark.alone, pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
 
 _BRIEF = ExecutionLimits(timeout_seconds=1)
 _STANDSTILL = 2.0

@@ -23,6 +23,8 @@ from cellblock.executors.process import cgroups, delegation
 from cellblock.executors.process.delegation import NotDelegated, Place
 from cellblock.walls import Applied, Unavailable
 
+pytestmark = pytest.mark.alone  # it looks at the control groups of all sessions
+
 LIMITS = ExecutionLimits(timeout_seconds=20, max_memory_mb=64, max_disk_mb=16, max_files=1000, max_processes=40)
 FILL = """
 import ctypes

@@ -12,6 +12,8 @@ import pytest
 from cellblock import ExecutionLimits, Session
 from cellblock.executors.process.kernel import ProcessKernel
 
+pytestmark = pytest.mark.alone  # a crowd takes all processors
+
 PROCESSORS = max(2, len(os.sched_getaffinity(0)))
 FEW, CROWD = 2 * PROCESSORS, 4 * PROCESSORS + 4
 LIMITS = ExecutionLimits(timeout_seconds=120, max_processes=CROWD + 40)

@@ -159,7 +159,6 @@ def test_heirs_of_a_granted_class_stay_live_as_far_as_it_was_granted(open_local:
         (Stubborn(), "I am one.*policy.cls"),
         ((n for n in range(3)), "cannot be copied into the session.*policy.cls"),
     ],
-    ids=str,
 )
 def test_what_no_copy_can_be_made_of_is_refused_with_what_to_do(local: Session, value: object, what: str) -> None:
     with pytest.raises(UnpicklableError, match=what):
@@ -280,6 +279,7 @@ def test_what_is_not_portable_is_no_argument_of_a_tool(equipped: Session) -> Non
     assert "cannot be passed to the host" in error.message
 
 
+@pytest.mark.alone
 def test_async_tools_run_at_the_same_time(equipped: Session) -> None:
     began = time.monotonic()
     source = "import asyncio\nawait asyncio.gather(*[later(n, 0.3) for n in range(5)])"

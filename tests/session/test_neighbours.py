@@ -14,6 +14,8 @@ from cellblock import Cell, CellState, ExecutionLimits, Session
 from cellblock.executors.process import cgroups
 from cellblock.executors.process.delegation import NotDelegated
 
+pytestmark = pytest.mark.alone  # bombs take all processors
+
 LIMITS = ExecutionLimits(
     timeout_seconds=1.5,
     interrupt_grace_seconds=0.5,

@@ -143,6 +143,7 @@ def test_signature_documentation_and_annotations_show(equipped: Session) -> None
     assert equipped.run("import inspect\ninspect.iscoroutinefunction(later), twice.__name__").value == (True, "twice")
 
 
+@pytest.mark.alone
 def test_async_tools_run_at_the_same_time(equipped: Session) -> None:
     began = time.monotonic()
     assert equipped.run("import asyncio\nawait asyncio.gather(*(later(n, 0.3) for n in range(5)))").value == [

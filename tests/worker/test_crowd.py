@@ -14,6 +14,8 @@ from cellblock.worker import holdings
 from cellblock.worker.holdings import Stand
 from cellblock.worker.init.crowd import Crowd
 
+pytestmark = pytest.mark.alone  # a crowd takes all processors
+
 MANY = 16
 MS = 10**6
 
