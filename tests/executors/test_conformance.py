@@ -77,6 +77,7 @@ class _LaidReduced(_WithPython):
         return await super().open(replace(spec, policy=spec.policy or Policy()))
 
 
+@pytest.mark.slow  # both of its parts have the contract above
 class TestReducedLauncherUnderAPolicy(ExecutorConformance):
     gives_mounts = False
     goes_back = False

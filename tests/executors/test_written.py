@@ -116,7 +116,7 @@ class Saver:
         }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.threat("W10")
 async def test_what_is_saved_is_what_is_there(kernel: Kernel, seed: int) -> None:
     chance = random.Random(seed)

@@ -44,15 +44,25 @@ def changing(scenario: Path) -> list[str]:
     return sorted(name.strip() for line in lines for name in line.partition("|")[0].split(","))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.stem)
-def test_scenario_holds_warm_and_after_load(scenario: Path, tmp_path: Path) -> None:
+def _cases() -> list[Any]:
+    """Each scenario, of eight one with a second load, of what the first has saved; with the others that is slow."""
+    found = []
+    for number, path in enumerate(SCENARIOS):
+        if number % 8:
+            found.append(pytest.param(path, 1, id=path.stem))
+        found.append(pytest.param(path, 2, id=f"{path.stem}, twice", marks=[pytest.mark.slow] if number % 8 else []))
+    return found
+
+
+@pytest.mark.parametrize(("scenario", "loads"), _cases())
+def test_scenario_holds_warm_and_after_load(scenario: Path, loads: int, tmp_path: Path) -> None:
     lost, needs = expected(scenario)
     for module in needs:
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
     warm = run("save", scenario, tmp_path)
     assert [check for check in warm["checks"] if check[1]] == []
-    for number in range(2):
+    for number in range(loads):
         loaded = run("load", scenario, tmp_path)
         assert [check for check in loaded["checks"] if check[1]] == []
         assert loaded["failed"] == []

@@ -144,10 +144,19 @@ def killed(url: str, begin: str, call: str, then: str = "") -> dict[str, dict[st
 
 
 AFTER = 'session.run("after = 1")'
-LATER = [pytest.param(call, AFTER, id=f"{call}; a step") for call in CALLS if "delete" in call or "aside" in call]
+LATER = [call for call in CALLS if "delete" in call or "aside" in call]
+QUICK = {"delete", "delete a cell while another runs", "branch of a session with deleted cells", "aside, as a step"}
+"""One of each kind with a step after it; the others are slow."""
+ROWS = [
+    *(pytest.param(call, "", id=call) for call in CALLS),
+    *(
+        pytest.param(call, AFTER, id=f"{call}; a step", marks=[] if call in QUICK else [pytest.mark.slow])
+        for call in LATER
+    ),
+]
 
 
-@pytest.mark.parametrize(("call", "then"), [*(pytest.param(call, "", id=call) for call in CALLS), *LATER])
+@pytest.mark.parametrize(("call", "then"), ROWS)
 def test_what_a_call_did_is_there_after_the_death_of_its_program(url: str, call: str, then: str) -> None:
     had = killed(url, BEGIN, CALLS[call], then)
     for reads in (False, True, True):  # and stays

@@ -109,11 +109,16 @@ async def _require(kind: Kind, url: str, session: AsyncSession, files: dict[str,
             assert await _files(reopened) == files
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize(
-    ("kind", "call"),
-    [*(("live", call) for call in CALLS), *(("versioned", call) for call in (*CALLS, *OF_VERSIONS))],
-)
+ROWS = [*(("live", call) for call in CALLS), *(("versioned", call) for call in (*CALLS, *OF_VERSIONS))]
+PAIRS = [
+    pytest.param(kind, call, change, marks=[] if (row + column) % 3 == 0 else [pytest.mark.slow])
+    for row, (kind, call) in enumerate(ROWS)
+    for column, change in enumerate(CHANGES)
+]
+"""Each call with one of the changes, and each change with a third of the calls; all others are slow."""
+
+
+@pytest.mark.parametrize(("kind", "call", "change"), PAIRS)
 async def test_change_of_a_file_beside_a_call_that_finds_the_process_dead_stays(
     url: str, kind: Kind, call: str, change: str
 ) -> None:

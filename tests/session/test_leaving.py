@@ -280,7 +280,7 @@ QUICK = {
 
 ROWS = [
     pytest.param(
-        name, level, id=f"{name}, {level}", marks=[] if name in QUICK and level == "live" else [pytest.mark.thorough]
+        name, level, id=f"{name}, {level}", marks=[] if name in QUICK and level == "live" else [pytest.mark.slow]
     )
     for name in PROGRAMS
     for level in ("live", "versioned", "local")

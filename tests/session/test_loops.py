@@ -154,9 +154,12 @@ def test_loop_may_be_closed_at_any_turn_of_what_follows_a_cell(turns: int, tmp_p
     _run(session.close)
 
 
-def test_asyncio_run_that_ends_cuts_nothing_short_that_is_done_whole_or_not_at_all(state: Versioned | None) -> None:
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_asyncio_run_that_ends_cuts_nothing_short_that_is_done_whole_or_not_at_all(
+    state: Versioned | None, times: int
+) -> None:
     session = _opened(state)
-    for turn in range(60):
+    for turn in range(20 * times):
 
         async def main(turn: int = turn) -> list[asyncio.Task[Any]]:
             await session.run(f"turn = {turn}")
