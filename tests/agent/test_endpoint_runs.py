@@ -95,9 +95,15 @@ def test_where_the_endpoints_window_is_too_small_older_observations_are_left_out
 def test_cancelling_a_run_leaves_the_endpoint(endpoint: Callable[[ModelServer], object], tmp_path: Any) -> None:
     with ModelServer([Silence()]) as server:
 
+        async def run() -> None:
+            await CodeAgent(endpoint(server)).arun("task", log=tmp_path / "run.log")
+
         async def main() -> None:
-            with anyio.move_on_after(0.5):
-                await CodeAgent(endpoint(server)).arun("task", log=tmp_path / "run.log")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run)
+                while not server.asked:
+                    await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
 
         anyio.run(main)
         assert server.left.wait(10)
