@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, Versioned
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, Policy, Session, Versioned
 
 
 def _flush(session: Session) -> None:
@@ -293,3 +293,27 @@ def test_call_id_that_is_no_text_is_refused_as_any_argument_is(method: str) -> N
     with Session() as session, pytest.raises(TypeError) as caught:
         list(getattr(session, method)("true", call_id=5))
     assert str(caught.value) == "call_id must be str, not int"
+
+
+@pytest.mark.parametrize("options", [{}, {"policy": Policy(modules=["math"])}], ids=["states", "by source"])
+def test_checkpoint_gives_the_newest_step_where_a_cell_was_deleted_since(
+    opened: Callable[..., Session], options: dict[str, object]
+) -> None:
+    session = opened(**options)
+    session.run("x = 1", call_id="gone")
+    session.run("x = 2")
+    here = session.checkpoint()
+    session.delete("gone")
+    session.flush()
+    session.close()
+    session = opened(**options)
+    assert session.checkpoint() == here
+    session.undo(to=here)
+    session.run("x = 3")
+    session.checkout("HEAD~1")
+    assert (session["x"], session.checkpoint(), session.notebook.find("gone")) == (2, here, None)
+    session.undo()
+    assert session["x"] == 1
+    session.close()
+    session = opened(**options)
+    assert (session["x"], [*session.notebook]) == (1, [])

@@ -164,7 +164,7 @@ def put_cells(batch: Batch, session: StoredSession, roots: dict[str, str | None]
             rows[cell_id] = None
         elif not kept[0].undone:
             cell, parts = kept
-            row: Any = known.get(cell_id)
+            row: Any = None if cell_id in changes.deleted else known.get(cell_id)
             links[cell_id] = link = records(put_cell(batch, cell, parts))
             rows[cell_id] = [max(cell.number - 1, 0) if row is None else row[0], link]
     roots[_CELLS] = batch.tree(roots.get(_CELLS), rows)

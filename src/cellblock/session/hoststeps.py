@@ -32,7 +32,7 @@ class HostStep:
 
     @property
     def kind(self) -> str:
-        """The kind of its commit: one that was run aside belongs to the step before."""
+        """The kind of its commit."""
         return ASIDE if self.do == "run" and not self.name else "host"
 
     @property
@@ -72,6 +72,13 @@ class HostStep:
 
         await kernel.change_files(changed)
         return left[0] if left else None
+
+
+def is_own(kind: str, during: object) -> bool:
+    """Whether a step, by the kind of its commit, can be undone by itself: what was run aside, or was done by the host
+    `during` another step, belongs to the step before.
+    """
+    return kind != ASIDE and not during
 
 
 def not_done_again(step: HostStep, why: str) -> Lost:

@@ -47,7 +47,17 @@ from cellblock.session.earlier import Earlier, Source
 from cellblock.session.hoststeps import ASIDE, FORGET, HostStep
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Changes, Notebook
-from cellblock.session.past import Past, Planned, answered, digest_of, followed_by, host_entry, leading_to, step_of
+from cellblock.session.past import (
+    DELETES,
+    Past,
+    Planned,
+    answered,
+    digest_of,
+    followed_by,
+    host_entry,
+    leading_to,
+    step_of,
+)
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
 from cellblock.session.threads import LARGE, off_loop
@@ -458,7 +468,10 @@ class Lasting:
         self, kernel: Kernel, state: int, id: str, cell: Cell, parts: Mapping[str, Blob], *,
         again: Planned | None = None, stopped: bool = False, logged: bool = True,
     ) -> None:  # fmt: skip
-        """Have a cell committed, by the id of its step, or as it was planned to be run `again`."""
+        """Have a cell committed, by the id of its step, or as it was planned to be run `again`, unless it is."""
+        if again is not None and again.commit is not None:
+            self.stands(id, again.commit)
+            return
         first = cell.source.strip().partition("\n")[0]
         own, self._entries = self._entries, []
         step = self._step(id, cell.kind, first, cell.number, kernel, state, logged=logged, entries=own, again=again)
@@ -469,7 +482,10 @@ class Lasting:
         self, kernel: Kernel, state: int, id: str, host: HostStep, number: int, *,
         entries: Sequence[int] = (), during: str = "", overwritten: bool = False, again: Planned | None = None,
     ) -> None:  # fmt: skip
-        """The host did something to the session: have it committed. `committed` tells when it is."""
+        """The host did something to the session: have it committed, unless it is. `committed` tells when it is."""
+        if again is not None and again.commit is not None:
+            self.stands(id, again.commit)
+            return
         logged = bool(entries or again)
         step = self._step(
             id, host.kind, host.message, number, kernel, state, logged=logged, entries=entries, again=again
@@ -1119,7 +1135,7 @@ def _deletion(cell_ids: Iterable[str]) -> dict[str, JSON]:
 
 def _new_id() -> str:
     """An id for a step that deletes cells."""
-    return f"d{secrets.token_hex(8)}"
+    return f"{DELETES}{secrets.token_hex(8)}"
 
 
 def _size(entry: Mapping[str, JSON]) -> int:

@@ -55,6 +55,18 @@ class Changes:
     deleted: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Record:
+    """A cell as a notebook has it, and what it holds of the account for as long as somebody has the record."""
+
+    cell: Cell
+    blobs: Mapping[str, Blob]
+    share: Share
+
+    def __del__(self) -> None:
+        self.share.close()
+
+
 class Notebook:
     """Cells by place or id, and bytes by URI. Sessions write it; what reads it may do so at any time.
 
@@ -70,14 +82,13 @@ class Notebook:
         self._account.relieve = self.let_go
         self._lock = threading.RLock()
         self._gone: set[str] = set()
-        """Those that were deleted, and not run again."""
+        """Those that were deleted, of which some may have been run again."""
         self._changes: Changes | None = None
-        self._cells: dict[str, Cell] = {}
-        self._blobs: dict[str, dict[str, Blob]] = {}
-        self._again: Kept | None = None
+        self._cells: dict[str, Record] = {}
+        self._again: Record | None = None
         """What was recorded of the cell that is being run again."""
-        self._shares: dict[str, Share] = {}
-        """What cells hold that can be let go, in the order in which they were recorded."""
+        self._large: weakref.WeakKeyDictionary[Record, None] = weakref.WeakKeyDictionary()
+        """What holds something that can be let go, in the order in which it was recorded."""
         self._before: Callable[[], Notebook | None] = lambda: None
         """The one that was cleared, for as long as a session may go back to it."""
         self.private = ""
@@ -86,10 +97,10 @@ class Notebook:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """Every cell, in the order of first execution."""
-        if self._earlier is None:
-            return tuple(self._cells.values())
-        earlier = {key: kept[0] for key, kept in self._earlier.cells().items() if key not in self._gone}
-        return tuple({**earlier, **self._cells}.values())
+        earlier = {} if self._earlier is None else self._earlier.cells()
+        cells = {key: kept[0] for key, kept in earlier.items() if key not in self._gone}
+        cells.update((key, one.cell) for key, one in self._cells.copy().items())
+        return tuple(cells.values())
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -117,9 +128,8 @@ class Notebook:
 
     def kept(self, key: str) -> Kept | None:
         """The same with the binary parts of its outputs."""
-        cell = self._cells.get(key)
-        if cell is not None:
-            return cell, self._blobs.get(key, {})
+        if (record := self._cells.get(key)) is not None:
+            return record.cell, record.blobs
         if self._earlier is not None and key not in self._gone:
             return self._earlier.find(key)
         return None
@@ -136,15 +146,15 @@ class Notebook:
         other = Notebook(earlier, account=account)
         other._gone.update(self._gone)
         other.private = self.private
-        for key, cell in self._cells.copy().items():
-            kept = (cell, self._blobs.get(key, {})) if cell.state is not CellState.RUNNING else self._again
-            if kept is not None:
-                other.record(*kept)
+        for record in self._cells.copy().values():
+            if (kept := record if record.cell.state is not CellState.RUNNING else self._again) is not None:
+                other.record(kept.cell, kept.blobs)
         return other
 
     def note_changes(self) -> None:
         """From now on remember what changes, for `changes`; what was deleted before is deleted again."""
-        self._changes = Changes(cells=dict.fromkeys(self._gone), deleted={*self._gone})
+        gone = self._gone - self._cells.keys()
+        self._changes = Changes(cells=dict.fromkeys(gone), deleted=gone)
 
     def changes(self) -> Changes:
         """What has changed since the last call, where it is remembered."""
@@ -161,53 +171,62 @@ class Notebook:
         changes.deleted -= deleted
         return Changes(cells={cell_id: changes.cells.pop(cell_id) for cell_id in deleted}, deleted=deleted)
 
-    def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
-        """Add a cell, or replace the one of the same id in its place, its blobs included.
+    def record(
+        self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None, before: Kept | None = None
+    ) -> Record | None:
+        """Add a cell, or replace the one of the same id in its place, its blobs included; what it replaces.
 
-        `shown` are the bytes that its outputs hold, where that is known.
+        `shown` are the bytes that its outputs hold, where that is known; `before` is what it replaces where only a
+        store has that. One that was undone is not replaced: the cell comes last.
         """
         with self._lock:
-            before = self._cells.get(cell.id) if cell.state is CellState.RUNNING else None
-            self._again = None if before is None else (before, self._blobs[cell.id])
-            self._blobs[cell.id] = dict(blobs)
-            self._put(cell)
-            self._forget_share(cell.id)
-            if size := cell.result.size + (_shown(cell, blobs) if shown is None else shown):
-                share = self._shares[cell.id] = self._account.share(size)
-                if cell.result.size:
-                    cell.result.grown = share.add
+            old = self._cells.get(cell.id) or (before and self._held(*before))
+            if old is not None and old.cell.undone:
+                del self._cells[cell.id]
+                old = None
+            self._again = old if cell.state is CellState.RUNNING else None
+            self._cells[cell.id] = self._held(cell, blobs, shown)
+            if self._changes is not None:
+                self._changes.cells[cell.id] = cell, blobs
         self.let_go(0, spared=1)
+        return old
+
+    def _held(self, cell: Cell, blobs: Mapping[str, Blob], shown: int | None = None) -> Record:
+        """A record that counts on the account, until its outputs and its value are let go."""
+        size = cell.result.size + (_shown(cell, blobs) if shown is None else shown)
+        record = Record(cell, dict(blobs), self._account.share(size))
+        if size:
+            self._large[record] = None
+            if cell.result.size:
+                cell.result.grown = record.share.add
+        return record
 
     def let_go(self, size: int, *, spared: int = 0) -> None:
-        """Drop outputs and values of the oldest cells, all but so many, until there is room for so many bytes.
+        """Drop outputs and values of the oldest records, all but so many, until there is room for so many bytes.
 
         A cell that the caller holds keeps its own, and the store has them all.
         """
         if (before := self._before()) is not None:
             before.let_go(size)
         with self._lock:
-            while self._account.held + size > self._account.limit and len(self._shares) > spared:
-                oldest = next(iter(self._shares))
-                freed = self._shares[oldest].size
-                self._cells[oldest] = _without_bodies(self._cells[oldest], freed, self._account.name)
-                self._blobs[oldest] = {}
-                self._forget_share(oldest)
+            while self._account.held + size > self._account.limit and len(self._large) > spared:
+                oldest = next(iter(self._large))
+                oldest.cell = _without_bodies(oldest.cell, oldest.share.size, self._account.name)
+                oldest.blobs = {}
+                oldest.share.close()
+                del self._large[oldest]
 
-    def _put(self, cell: Cell) -> None:
-        self._cells[cell.id] = cell
-        if cell.state is not CellState.RUNNING:
-            self._gone.discard(cell.id)
-        if self._changes is not None:
-            self._changes.cells[cell.id] = cell, self._blobs.get(cell.id, {})
-
-    def mark_undone(self, cell_id: str) -> None:
-        """The session went back past a cell that was recorded here; nothing where it was deleted."""
-        if cell_id in self._cells:
-            self._put(replace(self._cells[cell_id], undone=True))
-
-    def _forget_share(self, cell_id: str) -> None:
-        if (share := self._shares.pop(cell_id, None)) is not None:
-            share.close()
+    def go_back(self, cell_id: str, before: Record | None) -> None:
+        """The session went back past a cell: to what was recorded of it `before`, or to where it had not run."""
+        with self._lock:
+            if (record := self._cells.get(cell_id)) is None:
+                return  # it was deleted
+            if before is None:
+                record.cell = replace(record.cell, undone=True)
+            else:
+                self._cells[cell_id] = before
+            if self._changes is not None:
+                self._changes.cells.pop(cell_id, None)  # the store goes back, too
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell and its blobs."""
@@ -219,8 +238,6 @@ class Notebook:
             self._gone.add(cell_id)
             with self._lock:
                 self._cells.pop(cell_id, None)
-                self._blobs.pop(cell_id, None)
-                self._forget_share(cell_id)
             if self._changes is not None:
                 self._changes.cells[cell_id] = None
                 self._changes.deleted.add(cell_id)
@@ -229,16 +246,13 @@ class Notebook:
         """Another notebook of the same session, without cells."""
         other = Notebook(account=self._account)
         other.private = self.private
-        other._gone, other._before = self._gone.copy(), weakref.ref(self)
+        other._gone, other._before = self._gone - self._cells.keys(), weakref.ref(self)
         return other
 
     def clear(self) -> None:
         """Remove every cell and blob."""
         with self._lock:
             self._cells.clear()
-            self._blobs.clear()
-            for cell_id in list(self._shares):
-                self._forget_share(cell_id)
         self._earlier = None
         if self._changes is not None:
             self._changes = Changes(cleared=True, deleted=self._changes.deleted)

@@ -12,8 +12,9 @@ from typing import Any
 from cellblock.cell import Cell, CellError, CellKind, CellState, Lost
 from cellblock.errors import StoreError
 from cellblock.outputs import OutputType
-from cellblock.session.commits import get_cell, get_snapshot
-from cellblock.session.hoststeps import HostStep
+from cellblock.session.commits import find_cell, get_cell, get_snapshot, rows_of
+from cellblock.session.hoststeps import ASIDE, HostStep
+from cellblock.session.notebook import Kept
 from cellblock.session.record import failed_cell
 from cellblock.session.tools import Asked
 from cellblock.snapshots import Snapshot
@@ -21,6 +22,8 @@ from cellblock.store import JSON, Commit, Entry, StoredSession, linked
 from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import ToolReply
 
+DELETES = "d"
+"""The ids of commits that only delete cells begin with it, and no step's do."""
 _MOST_ANSWER_BYTES = 4 * 2**20
 _MOST_TOLD_BYTES = 2000
 
@@ -72,7 +75,8 @@ class Planned:
 
     `commit` is what it led to, or `entries` are the numbers of what the journal holds of it. `answers` are what host
     functions gave it. The host may have changed a file `during` a step, by its id, which may have `overwritten` the
-    file afterwards: it is done again before that step then, and not after it.
+    file afterwards: it is done again before that step then, and not after it. `before` is what the notebook had of a
+    cell that had run before it ran in that commit.
     """
 
     step: str
@@ -82,6 +86,7 @@ class Planned:
     answers: tuple[Logged, ...] = ()
     during: str = ""
     overwritten: bool = False
+    before: Kept | None = None
 
 
 @dataclass(slots=True)
@@ -121,14 +126,22 @@ def step_of(commit: Commit) -> str:
     return str(commit.detail.get("step") or commit.id)
 
 
+def is_deletion(commit: Commit) -> bool:
+    """Whether a commit only deletes cells: it is no step, and has the state of the one before."""
+    return commit.kind == ASIDE and str(commit.detail.get("step", "")).startswith(DELETES)
+
+
 def leading_to(session: StoredSession, head: Commit) -> Past:
     """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
-    commit, steps = head, list[Planned]()
-    while not commit.snapshot and commit.parents:
-        steps.append(_planned(session, commit))
-        commit = session.resolve(commit.parents[0])
+    commit, led_to, steps = head, head.id, list[Planned]()
+    while is_deletion(commit) or (not commit.snapshot and commit.parents):
+        before = session.resolve(commit.parents[0])
+        if not is_deletion(commit):  # else it takes the place of the commit before
+            steps.append(_planned(session, commit, before, led_to))
+            led_to = before.id
+        commit = before
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
-    return Past(head.id, commit.id, step_of(commit), head.number, snapshot, head.trees, steps[::-1])
+    return Past(head.id, led_to, step_of(commit), head.number, snapshot, head.trees, steps[::-1])
 
 
 def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) -> tuple[int, ...]:
@@ -294,8 +307,8 @@ def _logged(plain: Any) -> Logged:
     return Logged(plain["name"], error, buffers, plain.get("call", 0), plain.get("digest", ""))
 
 
-def _planned(session: StoredSession, commit: Commit) -> Planned:
-    """The step of a commit without a state."""
+def _planned(session: StoredSession, commit: Commit, before: Commit, led_to: str) -> Planned:
+    """The step of a commit without a state, which comes after another and led to this one or one that deletes cells."""
     detail: Any = commit.detail
     step = step_of(commit)
     raw: Any = session.record(detail["answers"]["@"]) if "answers" in detail else []
@@ -303,7 +316,7 @@ def _planned(session: StoredSession, commit: Commit) -> Planned:
     if "host" in detail:
         during, overwritten = str(detail.get("during", "")), bool(detail.get("overwritten"))
         host = _host_step(session, detail["host"])
-        return Planned(step, host, commit.id, answers=answers, during=during, overwritten=overwritten)
+        return Planned(step, host, led_to, answers=answers, during=during, overwritten=overwritten)
     if "cell" not in detail:
         raise StoreError(
             f"the state of commit {commit.id} was not saved, and no step made it", hint="check out an older one"
@@ -313,7 +326,8 @@ def _planned(session: StoredSession, commit: Commit) -> Planned:
     replay = Replay(
         cell.id, cell.number, cell.kind, cell.source, rolled_back, stopped, ok=cell.ok, shown=digest_of(cell)
     )
-    return Planned(step, replay, commit.id, answers=answers)
+    kept = find_cell(session, rows_of(session, before.trees), cell.id)
+    return Planned(step, replay, led_to, answers=answers, before=kept)
 
 
 def _host_step(session: StoredSession, kept: Any) -> HostStep:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.errors import CellblockError, UnknownCommit, UnknownSession
-from cellblock.session.hoststeps import ASIDE
+from cellblock.session.hoststeps import is_own
 from cellblock.session.past import step_of
 from cellblock.store import Commit, HeldSession, Store, StoredSession
 
@@ -74,15 +74,14 @@ def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTa
 def before(session: StoredSession, steps: int) -> Commit:
     """The commit that so many steps lead back to; `UnknownCommit` if there are too few.
 
-    A cell that was rolled back is no step; what was run aside, or done by the host while a step was taken, belongs to
-    the step before.
+    A cell that was rolled back is no step.
     """
     commit, undone = session.resolve("HEAD"), 0
     while undone < steps:
         if not commit.parents:
             many = f"{steps} step{'s' * (steps != 1)}"
             raise UnknownCommit(f"undoing {many} goes past the first commit", hint=f"{undone} can be undone")
-        undone += commit.kind != ASIDE and not (commit.detail.get("rolled_back") or commit.detail.get("during"))
+        undone += is_own(commit.kind, commit.detail.get("during")) and not commit.detail.get("rolled_back")
         commit = session.resolve(commit.parents[0])
     return commit
 

@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -26,8 +26,8 @@ from cellblock.session.account import Account
 from cellblock.session.arguments import require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import Execution, recover
-from cellblock.session.hoststeps import ASIDE, HostStep, host_step, not_done_again
-from cellblock.session.notebook import Blob, Kept, Notebook
+from cellblock.session.hoststeps import ASIDE, HostStep, host_step, is_own, not_done_again
+from cellblock.session.notebook import Blob, Kept, Notebook, Record
 from cellblock.session.record import also_lost, at_risk, failed_cell, losses, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
 from cellblock.session.unbroken import unbroken
@@ -61,7 +61,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a session stands: the steps that led to one state, the newest last, and the cells that they were.
+    """Where a session stands: the steps that led to one state, the newest last, and the cells that they were, by id,
+    each with what the notebook had of it before.
 
     The first led there, and the others changed nothing, as a cell does that was rolled back. `made_by` is the newest
     step that can be undone: what was run aside belongs to the step before. `notebook` is the one of then: a clearing
@@ -71,7 +72,7 @@ class Stand:
     steps: tuple[str, ...]
     made_by: str
     notebook: Notebook
-    cells: tuple[str, ...] = ()
+    cells: Mapping[str, Record | None] = field(default_factory=dict)
 
     @property
     def step(self) -> str:
@@ -104,8 +105,8 @@ class Turns:
         """Where it stood, by the states of its kernel."""
         self._stopped = False
         """Whether the cell that runs was interrupted."""
-        self._has_run = False
-        """Whether it had run before: an undo leaves what it did then, and the cell is not undone."""
+        self._before: Record | None = None
+        """What the notebook had of it before: an undo leaves what it did then."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
         self._under_way = ""
@@ -268,13 +269,13 @@ class Turns:
                 self._give_turn()
                 return ran
             draft = self._draft(source, kind, call_id if again is None else again.id)
-            self._has_run = again is not None and not again.undone
+            before = None if again is None else await self._kept(again.id)
             self._under_way = step = self._new_step()
             if self._lasting is not None:
                 if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
                     await self._lasting.finish()
                 await self._lasting.begin(step, draft)
-            return self._start(kernel, draft, step)
+            return self._start(kernel, draft, step, before=before)
         except BaseException:
             self._give_turn()
             raise
@@ -327,7 +328,9 @@ class Turns:
             state=CellState.RUNNING,
         )
 
-    def _start(self, kernel: Kernel, draft: Cell, step: str, answer: Answer | None = None) -> Execution:
+    def _start(
+        self, kernel: Kernel, draft: Cell, step: str, answer: Answer | None = None, before: Kept | None = None
+    ) -> Execution:
         """Send the next cell down, a step of this id; what is to be kept of it is made while it runs.
 
         With an `answer` of its own for its calls it is run again: whoever does so records it, and what the next cell is
@@ -346,7 +349,7 @@ class Turns:
         self._count = draft.number
         lost, note = tuple[Lost, ...](), ""
         if answer is None:
-            self.notebook.record(draft, {})
+            self._before = self.notebook.record(draft, {}, before=before)
             lost, self._lost, note, self._note = self._lost, (), self._note, ""
             if self._lasting is not None:
                 lost += self._lasting.to_tell()
@@ -634,7 +637,7 @@ class Turns:
         if self._kernel is not None:
             self._settle()
             self._note_meanwhile(self._kernel)
-        self._caller.ended, self._has_run = True, False
+        self._caller.ended, self._before = True, None
         self._used = clock.now()
         self._turns.release()
 
@@ -655,20 +658,21 @@ class Turns:
                 self._stand = Stand((step,), step if made else self._stand.made_by, self.notebook)
             return 0
         states = self._kernel.states
-        for state in [state for state in self._stands if state not in states]:
+        for state in sorted(self._stands.keys() - {*states}, reverse=True):
             left = self._stands.pop(state)
-            for one in left.cells if state > states[0] else ():  # else it was too long ago to be gone back to
-                left.notebook.mark_undone(one)  # which was cleared since, maybe
+            if state > states[0]:  # else it was too long ago to be gone back to
+                for one, before in left.cells.items():
+                    left.notebook.go_back(one, before)  # which was cleared since, maybe
         if is_fresh:
             self._stand = Stand((lost := self._new_step(),), lost, self.notebook)
             self._stands = dict.fromkeys(states[:-1], self._stand)
         stand = self._stands.get(states[-1])
-        cells = () if cell_id is None or self._has_run else (cell_id,)
+        cells = {} if cell_id is None else {cell_id: self._before}
         if stand is None or (step is not None and self._keeps_no_states):
             made_by = step if made and step is not None else self._stand.made_by
             stand = Stand((step or self._stand.step,), made_by, self.notebook, cells)
         elif step is not None:  # it changed nothing that could be gone back from
-            stand = replace(stand, steps=(*stand.steps, step), cells=stand.cells + cells)
+            stand = replace(stand, steps=(*stand.steps, step), cells={**cells, **stand.cells})
         self._stands[states[-1]] = self._stand = stand
         return states[-1]
 
@@ -679,7 +683,7 @@ class Turns:
         """The host did something: a step of this id, which in a session that lasts is on its way into the store;
         `_committed` must follow.
         """
-        state = self._settle(step, made=not during and (host is None or host.kind != ASIDE))
+        state = self._settle(step, made=host is None or is_own(host.kind, during))
         if self._lasting is not None and host is not None:
             self._lasting.step(
                 kernel, state, step, host, self._count,

@@ -20,7 +20,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind, require_text
 from cellblock.session.background import Background
 from cellblock.session.execution import recover
-from cellblock.session.hoststeps import ASIDE, FORGET, HostStep, aside, not_done_again
+from cellblock.session.hoststeps import FORGET, HostStep, aside, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Turns
@@ -112,7 +112,13 @@ class Versions(Turns):
                     continue
                 if not planned.overwritten:
                     lost += await self._do_again(kernel, planned.do, planned.answers)
-                self._did_again(lasting, kernel, planned, planned.do)
+                if planned.step:
+                    during, overwritten = planned.during, planned.overwritten
+                    self._commit(
+                        kernel, planned.do, planned.step, during=during, overwritten=overwritten, again=planned
+                    )
+                else:
+                    self._settle(planned.during)
                 await self._sow(lasting, kernel, planned.step)
                 continue
             again, unlike = await self._take_again(lasting, kernel, planned, planned.do)
@@ -132,17 +138,6 @@ class Versions(Turns):
         for seed in lasting.sown(step)[-1:]:
             await self._carry_out(kernel, Sow(seed=seed))
             self._settle()
-
-    def _did_again(self, lasting: Lasting, kernel: Kernel, planned: Planned, step: HostStep) -> None:
-        """Note a step of the host's that was taken again, under the id that it had."""
-        if planned.commit is not None:
-            lasting.stands(planned.step, planned.commit)
-            self._settle(planned.step, made=step.kind != ASIDE and not planned.during)
-        elif planned.step:
-            during, overwritten = planned.during, planned.overwritten
-            self._commit(kernel, step, planned.step, during=during, overwritten=overwritten, again=planned)
-        else:
-            self._settle(planned.during)
 
     async def _take_again(
         self, lasting: Lasting, kernel: Kernel, planned: Planned, replay: Replay
@@ -166,14 +161,11 @@ class Versions(Turns):
             if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
                 raise _unlike_before(cell, self._lacking)
             lost = unlike(replay, cell, unused)
+        self._before = None
         if planned.commit is None or (runs and kept is not None):  # else it was deleted
-            self.notebook.record(cell, blobs)
-        state = self._settle(planned.step, replay.id)
-        if planned.commit is not None:
-            lasting.stands(planned.step, planned.commit)
-        else:
-            lasting.commit(kernel, state, planned.step, cell, blobs, again=planned)
-            await lasting.forked()
+            self._before = self.notebook.record(cell, blobs, before=kept if planned.commit is None else planned.before)
+        lasting.commit(kernel, self._settle(planned.step, replay.id), planned.step, cell, blobs, again=planned)
+        await lasting.forked()
         return (cell,) if runs else (), lost
 
     async def _run_again(self, kernel: Kernel, draft: Cell, planned: Planned) -> tuple[Cell, Mapping[str, Blob], str]:

@@ -1,0 +1,129 @@
+"""Cells that were run again and undone: the notebook shows what a session that is opened anew shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import Cell, ExecutionLimits, Policy, Session
+
+BY_SOURCE = {"policy": Policy(modules=["math"])}
+"""No state is saved: what came after the first commit is run again where the session is opened."""
+
+
+def _shown(session: Session) -> list[tuple[str, int, str, list[bytes]]]:
+    """What there is of the cells that were not undone."""
+
+    def parts(cell: Cell) -> list[bytes]:
+        return [session.read_output(one.uri) for one in cell.outputs if one.uri is not None]
+
+    return [(cell.id, cell.number, cell.text, parts(cell)) for cell in session.notebook if not cell.undone]
+
+
+PICTURE = """
+class Picture:
+    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + bytes([n])
+n = globals().get("n", 0) + 1
+Picture()
+"""
+
+
+def test_run_again_and_undone_a_cell_shows_what_it_showed_before(session: Session) -> None:
+    session.run("n = 0")
+    cell = session.run(PICTURE)
+    before = _shown(session)
+    session.rerun(cell.id)
+    between = _shown(session)
+    assert between != before
+    session.rerun(cell.id)
+    session.undo()
+    assert _shown(session) == between
+    session.rerun(cell.id)
+    session.undo(2)
+    assert _shown(session) == before
+    session.undo()
+    assert session.notebook.find(cell.id) == session.notebook[1]
+    assert session.notebook[1].undone
+
+
+@pytest.mark.parametrize("options", [{}, BY_SOURCE], ids=["states", "by source"])
+@pytest.mark.parametrize("since", ["", "open", "open twice"])
+def test_undone_the_living_notebook_is_that_of_a_session_opened_anew(
+    opened: Callable[..., Session], since: str, options: dict[str, object]
+) -> None:
+    session = opened(**options)
+    session.run("n = []")
+    cell = session.run("n.append(0); len(n)", call_id="again")
+    before = _shown(session)
+    if since:
+        session.close()
+        session = opened(**options)
+    session.rerun(cell.id)
+    between = _shown(session)
+    if since == "open twice":
+        session.close()
+        session = opened(**options)
+    assert session.rerun(cell.id).text == "3"
+    session.undo()
+    assert _shown(session) == between
+    session.undo()
+    assert _shown(session) == before
+    session.close()
+    assert _shown(opened(**options)) == before
+
+
+def test_replaced_record_makes_room_for_newer_ones(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_host_mb=1))
+    cell = session.run("class Big:\n  def _repr_html_(self): return 'x' * 190_000\nfor n in range(2): display(Big())")
+    for _ in range(5):
+        assert session.rerun(cell.id).ok
+    session.undo(5)
+    assert session.notebook[0].number == 1
+    assert "dropped" in session.notebook[0].outputs[0].text
+
+
+def _run(session: Session) -> None:
+    session.run("z = 1")
+
+
+def _flush(session: Session) -> None:
+    session.flush()
+
+
+@pytest.mark.parametrize("meanwhile", [_run, _flush])
+def test_undone_cell_that_is_run_again_comes_after_what_was_run_meanwhile(
+    opened: Callable[..., Session], meanwhile: Callable[[Session], None]
+) -> None:
+    session = opened()
+    session.run("x = 1", call_id="first")
+    session.run("x = 2", call_id="again")
+    session.undo()
+    meanwhile(session)
+    session.rerun("again")
+    cells = _shown(session)
+    assert cells[-1][0] == "again"
+    session.close()
+    assert _shown(opened()) == cells
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize("undone", [False, True])
+def test_cell_of_the_id_of_a_deleted_one_comes_last(
+    opened: Callable[..., Session], reopened: bool, undone: bool
+) -> None:
+    session = opened()
+    session.run("x = 1", call_id="gone")
+    session.run("x = 2", call_id="kept")
+    if reopened:
+        session.close()
+        session = opened()
+    session.run("x = 3", call_id="other")
+    session.delete("gone")
+    if undone:
+        session.undo()
+    session.run("x = 4", call_id="gone")
+    cells = _shown(session)
+    assert [one[0] for one in cells] == (["kept", "gone"] if undone else ["kept", "other", "gone"])
+    session.close()
+    assert _shown(opened()) == cells
