@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
 import pytest
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session, Versioned
@@ -212,3 +213,18 @@ def test_call_on_a_stopped_loop_keeps_the_session_until_that_goes_on() -> None:
     assert _run(lambda: session.run("2")).value == 2
     _run(session.close)
     loop.close()
+
+
+def test_session_that_is_not_used_hibernates_on_the_next_loop_too(tmp_path: Path) -> None:
+    session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db", hibernate_after=0.2))
+
+    async def use() -> bool:
+        await session.open()
+        assert (await session.run("a = 1")).ok
+        with anyio.move_on_after(10):
+            while "asleep" not in repr(session):
+                await asyncio.sleep(0.05)
+        return "asleep" in repr(session)
+
+    assert [_run(use) for _ in range(3)] == [True, True, True]
+    _run(session.close)

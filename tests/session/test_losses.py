@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock import Session, Versioned
+from cellblock import ExecutionLimits, Session, Versioned
 from cellblock.errors import CaptureFailed
 from cellblock.session.execution import recover
 from cellblock.worker.saving.losses import REMEDIES
@@ -236,6 +236,25 @@ def test_a_failure_of_all_saving_is_told_by_the_next_cell_and_by_flush(opened: O
     with pytest.raises(CaptureFailed, match="nothing since cell 2 could be saved"):
         session.flush()
     assert [one.name for one in session.unsaved] == ["everything since cell 2"]
+
+
+_FORK_FAILS = "import os\nos.register_at_fork(after_in_child=lambda: os._exit(1))"
+_NESTED = """
+def held(): return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData"))
+nested, most = [], held() + 40_000
+while held() < most: nested.extend([[n], [n]] for n in range(1000))
+"""
+
+
+@pytest.mark.parametrize("what", [_FORK_FAILS, _NESTED], ids=["no copy is made", "no memory is left to save in"])
+def test_session_whose_state_cannot_be_saved_does_not_hibernate(opened: Open, what: str) -> None:
+    session = opened(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64))
+    made = session.run("import os; made = os.urandom(8); made").value
+    assert session.run(what).ok
+    with pytest.raises(CaptureFailed, match="nothing since cell 2 could be saved"):
+        session.hibernate()
+    assert session.run("made").value == made
+    assert "asleep" not in repr(session)
 
 
 _ENDLESS = "while True: pass"

@@ -48,7 +48,7 @@ def test_run_again_and_undone_a_cell_shows_what_it_showed_before(session: Sessio
 
 
 @pytest.mark.parametrize("options", [{}, BY_SOURCE], ids=["states", "by source"])
-@pytest.mark.parametrize("since", ["", "open", "open twice"])
+@pytest.mark.parametrize("since", ["", "open", "open twice", "hibernate"])
 def test_undone_the_living_notebook_is_that_of_a_session_opened_anew(
     opened: Callable[..., Session], since: str, options: dict[str, object]
 ) -> None:
@@ -56,7 +56,9 @@ def test_undone_the_living_notebook_is_that_of_a_session_opened_anew(
     session.run("n = []")
     cell = session.run("n.append(0); len(n)", call_id="again")
     before = _shown(session)
-    if since:
+    if since == "hibernate":
+        session.hibernate()
+    elif since:
         session.close()
         session = opened(**options)
     session.rerun(cell.id)

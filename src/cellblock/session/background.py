@@ -50,6 +50,11 @@ class Background:
                 scope.cancel()
 
     @property
+    def is_idle(self) -> bool:
+        """Whether every task that was started has ended."""
+        return not self._tasks
+
+    @property
     def has_lost(self) -> bool:
         """Whether there are tasks that do not go on: their event loop was closed, or was stopped."""
         return any(not task.get_loop().is_running() for task in self._tasks)

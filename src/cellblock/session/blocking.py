@@ -257,7 +257,8 @@ class Session:
     def hibernate(self) -> None:
         """End the session's processes once all is in the store; the next call that needs them makes others.
 
-        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        Names that cannot be saved are gone with them, and told as `lost` by the cell that comes next. `CaptureFailed`
+        where no state could be saved: then the processes go on.
         """
         self._in_turn(self._session.hibernate)
 

@@ -595,15 +595,17 @@ class Lasting:
         return told
 
     async def flush(self) -> None:
-        """The same, durable against a loss of power, and what is new has been loaded once. `CaptureFailed` where states
-        could not be saved.
-        """
-        await self.committed()
+        """The same as `saved`, durable against a loss of power, and what is new has been loaded once."""
+        await self.saved()
         await self.tried()
+        await to_thread.run_sync(self._held.flush)
+
+    async def saved(self) -> None:
+        """The same as `committed`, and with the newest state: `CaptureFailed` where that could not be saved."""
+        await self.committed()
         if self._stateless is not None:
             since, failure = self._stateless
             raise CaptureFailed(f"nothing since cell {since} could be saved: {failure.args[0]}", hint=failure.hint)
-        await to_thread.run_sync(self._held.flush)
 
     def _enqueue(self, step: _Step) -> None:
         self._go_on_here()

@@ -171,27 +171,30 @@ class Notebook:
         changes.deleted -= deleted
         return Changes(cells={cell_id: changes.cells.pop(cell_id) for cell_id in deleted}, deleted=deleted)
 
-    def record(
-        self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None, before: Kept | None = None
-    ) -> Record | None:
-        """Add a cell, or replace the one of the same id in its place, its blobs included; what it replaces.
+    def record(self, cell: Cell, blobs: Mapping[str, Blob], *, shown: int | None = None) -> None:
+        """Add a cell, or replace the one of the same id in its place, its blobs included. One that was undone is not
+        replaced: the cell comes last.
 
-        `shown` are the bytes that its outputs hold, where that is known; `before` is what it replaces where only a
-        store has that. One that was undone is not replaced: the cell comes last.
+        `shown` are the bytes that its outputs hold, where that is known.
         """
         with self._lock:
-            old = self._cells.get(cell.id) or (before and self._held(*before))
-            if old is not None and old.cell.undone:
+            if (before := self._cells.get(cell.id)) is not None and before.cell.undone:
                 del self._cells[cell.id]
-                old = None
-            self._again = old if cell.state is CellState.RUNNING else None
-            self._cells[cell.id] = self._held(cell, blobs, shown)
+                before = None
+            self._again = before if cell.state is CellState.RUNNING else None
+            self._cells[cell.id] = self._new_record(cell, blobs, shown)
             if self._changes is not None:
                 self._changes.cells[cell.id] = cell, blobs
         self.let_go(0, spared=1)
-        return old
 
-    def _held(self, cell: Cell, blobs: Mapping[str, Blob], shown: int | None = None) -> Record:
+    def hold(self, kept: Kept | None) -> Record | None:
+        """The record of a cell, from here or a store, for `go_back`; None for one that was undone."""
+        if kept is None or kept[0].undone:
+            return None
+        record = self._cells.get(kept[0].id)
+        return record if record is not None and record.cell is kept[0] else self._new_record(*kept)
+
+    def _new_record(self, cell: Cell, blobs: Mapping[str, Blob], shown: int | None = None) -> Record:
         """A record that counts on the account, until its outputs and its value are let go."""
         size = cell.result.size + (_shown(cell, blobs) if shown is None else shown)
         record = Record(cell, dict(blobs), self._account.share(size))

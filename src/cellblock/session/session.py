@@ -7,7 +7,6 @@ import logging
 import os
 import random
 import secrets
-import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -49,7 +48,7 @@ from cellblock.session.hoststeps import HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
-from cellblock.session.versions import Versions, doze
+from cellblock.session.versions import Versions
 from cellblock.state import State, Versioned
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
@@ -211,8 +210,6 @@ class AsyncSession(Versions):
             except BaseException:
                 await self._let_go()
                 raise
-            if isinstance(self.state, Versioned) and self.state.hibernate_after is not None:
-                self._background.start(doze, weakref.ref(self), self.state.hibernate_after)
         return self
 
     async def _opened(self) -> Kernel:
@@ -259,6 +256,10 @@ class AsyncSession(Versions):
             since=self._private_since,
             door=self.trust_level != "local" and self.walls == "full",
         )
+
+    @property
+    def _rests_after(self) -> float | None:
+        return self.state.hibernate_after if isinstance(self.state, Versioned) else None
 
     @property
     def _replays_live(self) -> bool:

@@ -349,7 +349,8 @@ class Turns:
         self._count = draft.number
         lost, note = tuple[Lost, ...](), ""
         if answer is None:
-            self._before = self.notebook.record(draft, {}, before=before)
+            self._before = self.notebook.hold(before)
+            self.notebook.record(draft, {})
             lost, self._lost, note, self._note = self._lost, (), self._note, ""
             if self._lasting is not None:
                 lost += self._lasting.to_tell()

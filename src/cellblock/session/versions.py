@@ -63,12 +63,19 @@ class Versions(Turns):
         raise NotImplementedError
 
     @property
+    def _rests_after(self) -> float | None:
+        """After how many seconds without a call it hibernates."""
+        raise NotImplementedError
+
+    @property
     def _replays_live(self) -> bool:
         """Whether a cell that is run again would call functions of the host's again."""
         raise NotImplementedError
 
     async def _take_turn(self, *, wait: bool = True) -> None:
         self._background.end_lost()  # which may be about to have the session hibernate, and has its turn
+        if self._rests_after is not None and self._background.is_idle and not self._closed:
+            self._background.start(_doze, weakref.ref(self), self._rests_after)
         await super()._take_turn(wait=wait)
 
     async def _resume(self, lasting: Lasting, past: Past | None) -> None:
@@ -148,6 +155,8 @@ class Versions(Turns):
         from cellblock.session.past import unlike
 
         kept = await self._kept(replay.id)
+        is_before = planned.commit is None and kept is not None and kept[0].number < replay.number
+        self._before = self.notebook.hold(kept if is_before else planned.before)
         cell, blobs = self._not_repeated(replay, kept)
         runs = cell is None
         lost: tuple[Lost, ...] = (_stopped(replay),) if replay.stopped else ()
@@ -161,9 +170,8 @@ class Versions(Turns):
             if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
                 raise _unlike_before(cell, self._lacking)
             lost = unlike(replay, cell, unused)
-        self._before = None
         if planned.commit is None or (runs and kept is not None):  # else it was deleted
-            self._before = self.notebook.record(cell, blobs, before=kept if planned.commit is None else planned.before)
+            self.notebook.record(cell, blobs)
         lasting.commit(kernel, self._settle(planned.step, replay.id), planned.step, cell, blobs, again=planned)
         await lasting.forked()
         return (cell,) if runs else (), lost
@@ -236,16 +244,17 @@ class Versions(Turns):
     async def hibernate(self) -> None:
         """End the session's processes once all is in the store; the next call that needs them makes others.
 
-        What cannot be saved is gone with them, and told as `lost` by the cell that comes next.
+        Names that cannot be saved are gone with them, and told as `lost` by the cell that comes next. `CaptureFailed`
+        where no state could be saved: then the processes go on.
         """
         lasting = self._require_lasting("hibernate")
         await self._take_turn()
         try:
             await self._catch_up(lasting)
-            await lasting.committed()
+            await lasting.saved()
             while (kernel := self._kernel) is not None and self._meanwhile:
                 self._note_meanwhile(kernel)
-                await lasting.committed()
+                await lasting.saved()
             if kernel is not None:
                 self._capabilities = kernel.capabilities
                 self._kernel, self._asleep = None, True
@@ -497,7 +506,7 @@ def _resumption(resumed: Resumed) -> str:
     return f"[all processes of the session had ended: it was resumed from commit {commit}{then}]\n"
 
 
-async def doze(find: weakref.ref[Versions], seconds: float) -> None:
+async def _doze(find: weakref.ref[Versions], seconds: float) -> None:
     """Hibernate a session whenever nothing was done for so long, until it is closed or nobody holds it."""
     while (session := find()) is not None and not session._closed:
         left = await session._rest(seconds)
