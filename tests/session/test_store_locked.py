@@ -207,3 +207,25 @@ async def test_a_lock_that_lasts_is_told_with_its_remedy(
     other.unlock()
     assert (await session.run("list(L)")).value == []
     await session.close()
+
+
+async def test_a_lock_that_was_waited_for_in_vain_holds_up_no_later_call(
+    url: str, locker: Callable[[], Locker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cellblock.store.sqlite._PATIENCE", 3.0)
+    monkeypatch.setattr("cellblock.store.sqlite._LATER_PATIENCE", 0.05)
+    session, other = await _begun(url), locker()
+    other.lock()
+    with pytest.raises(StoreError, match="is locked by another program"):
+        await session.run("L.append(1)")
+    began = time.monotonic()
+    for _ in range(10):
+        with pytest.raises(StoreError, match="is locked by another program"):
+            await session.run("L.append(1)")
+    assert time.monotonic() - began < 15  # it is 30 where each waits for it anew
+    other.unlock()
+    assert (await session.run("list(L)")).value == []
+    other.lock_for(1.0)
+    assert (await session.run("list(L)")).value == []
+    assert not other.locks
+    await session.close()

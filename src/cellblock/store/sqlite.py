@@ -30,6 +30,8 @@ APPLICATION = 0x63656C6C
 
 _PATIENCE = LOCK_SECONDS
 """Seconds that a statement waits for others that write: SQLite itself is told not to."""
+_LATER_PATIENCE = 0.5
+"""The same once that was in vain, until one of them has found the file free."""
 _LONG_LOG = 8 << 20
 _SETTINGS = (
     "trusted_schema = OFF",
@@ -65,6 +67,8 @@ class SqliteDatabase:
         self._path = None if path is None else os.path.normpath(absolute(path, StoreError))
         self._pid = os.getpid()
         self._lock = threading.Lock()
+        self._was_locked = False
+        """The last statement that writes has waited for the file in vain."""
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._read_only = self._path is not None and _is_read_only(self._path)
@@ -228,10 +232,13 @@ class SqliteDatabase:
     @contextmanager
     def _begun(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
         """Have the writer alone, once it has executed a statement; how many rows that changed."""
-        for pause in pauses(_PATIENCE):
+        seconds = _LATER_PATIENCE if self._was_locked else _PATIENCE
+        until = time.monotonic() + seconds
+        for pause in pauses(seconds):
             if (changed := self._try_to_begin(sql, parameters, pause)) is not None:
                 break
         else:
+            self._was_locked |= time.monotonic() >= until  # else the caller has left
             raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK)
         try:
             yield changed
@@ -246,7 +253,9 @@ class SqliteDatabase:
             return None
         try:
             self._refuse_if_closed()
-            return self._writer.execute(sql, parameters).rowcount
+            changed = self._writer.execute(sql, parameters).rowcount
+            self._was_locked = False
+            return changed
         except BaseException as error:
             self._lock.release()
             if not _is_locked(error):
