@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
@@ -308,13 +309,79 @@ def test_its_walls_are_told(session: Session) -> None:
     session.run("1")
     with session.branch() as branch:
         walls = {wall.mechanism: getattr(wall, "detail", "") for wall in branch.capabilities.walls}
-        assert walls["branch"] == "not dumpable, executes no programs, signals itself alone"
+        assert walls["branch"] == "not dumpable, executes no programs"
         assert walls["namespaces"] == "user, mount, pid, net, ipc, uts; within its parent's"
         cell = branch.shell("true")
         assert (cell.error.type, cell.error.hint.partition(":")[0]) == (
             "PermissionError",
             "a branch executes no programs",
         )
+
+
+_SIGNALS = """
+import multiprocessing, os, signal, time
+
+def waits():
+    time.sleep(60)
+
+def forked():
+    if not (child := os.fork()):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        waits()
+        os._exit(0)
+    return child
+
+def ended(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def attempt(number, sent=9):
+    try:
+        os.kill(number, sent)
+    except OSError as error:
+        return type(error).__name__
+
+def siblings():
+    first, second = forked(), forked()
+    if not (other := os.fork()):
+        os.kill(first, signal.SIGTERM)
+        os.kill(os.getppid(), 0)
+        os._exit(7)
+    return ended(other), ended(first), attempt(second), ended(second)
+
+def group():
+    child = forked()
+    os.setpgid(child, child)
+    os.killpg(child, 9)
+    return ended(child)
+
+def process():
+    one = multiprocessing.get_context('fork').Process(target=waits)
+    one.start()
+    one.terminate()
+    one.join()
+    return one.exitcode
+
+gone = forked()
+killed = attempt(gone), ended(gone)
+told = killed, siblings(), group(), process(), attempt(gone), attempt(1)
+"""
+
+
+@pytest.mark.parametrize("of", ["the session", "a branch", "a branch of a branch"])
+def test_cell_of_a_branch_signals_its_processes_as_that_of_a_session_does(session: Session, of: str) -> None:
+    session.run("state = 1")
+    with ExitStack() as stack:
+        for _ in range({"the session": 0, "a branch": 1, "a branch of a branch": 2}[of]):
+            session = stack.enter_context(session.branch())
+            session.run("state += 1")
+        before = session.run("state").value
+        cell = session.run(f"{_SIGNALS}\ntold")
+        assert cell.value == ((None, -9), (7, -15, None, -9), -9, -15, "ProcessLookupError", "PermissionError")
+        others = "{attempt(number) for number in range(2, 200) if number != os.getpid()}"
+        assert set(session.run(others).value) <= {"PermissionError", "ProcessLookupError"}
+        session.run("state = None")
+        session.undo(2)
+        assert session.run("state").value == before
 
 
 @pytest.mark.anyio

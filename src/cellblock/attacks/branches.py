@@ -243,7 +243,7 @@ sorted({call("setns", user, 0), call("seccomp", 1, 0, 0), call("unshare", 0x1000
     _by_the_branch("sees-itself-alone", "a pid namespace and /proc of its own", True, "pids() == [os.getpid()]"),
     _by_the_branch(
         "signals",
-        "a pid namespace of its own; init of the stem lets it signal itself",
+        "a pid namespace of its own; init of the stem lets it signal neither the branch's init nor its frozen copies",
         subset_of("EPERM", "ESRCH"),
         """
 sorted({attempt(os.kill, pid, 9) for pid in [1, -1, *others]} | {call("tkill", pid, 9) for pid in others}

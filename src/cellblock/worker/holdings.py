@@ -84,7 +84,7 @@ def may_be_branched() -> bool:
 
 def nested(process: int) -> bool:
     """Whether it is of a pid namespace within this one."""
-    return _branched and len(_value(_read(procfs.path(f"{process}/status")), b"NSpid:").split()) > 1
+    return _branched and len(_numbers(process, b"NSpid:")) > 1
 
 
 def is_copy(process: int) -> bool:
@@ -98,8 +98,16 @@ def is_copy(process: int) -> bool:
 
 def number_inside(process: int, which: bytes) -> int:
     """The number of a thread (NSpid) or of its process (NStgid) in its own pid namespace; 0 if it is gone."""
-    numbers = _value(_read(procfs.path(f"{process}/status")), which).split()
-    return int(numbers[-1]) if numbers else 0
+    return [0, *_numbers(process, which)][-1]
+
+
+def known_as(number: int) -> list[int]:
+    """The processes of branches that have this number in their own pid namespace."""
+    return [one for one in _listed() if len(known := _numbers(one, b"NSpid:")) > 1 and known[-1] == number]
+
+
+def _numbers(process: int, which: bytes) -> list[int]:
+    return [*map(int, _value(_read(procfs.path(f"{process}/status")), which).split())]
 
 
 def stat(process: int) -> list[bytes]:
@@ -120,12 +128,16 @@ def process_of(thread: int) -> int:
 
 def processes() -> Iterator[int]:
     """Every process of this pid namespace but its first, and those of branches; none where the host masks `/proc`."""
+    return (one for one in _listed() if not (_branched and nested(one)))
+
+
+def _listed() -> Iterator[int]:
     try:
         names = os.listdir(procfs.path())
     except OSError:
         return
     for name in names:
-        if name.isdigit() and name != "1" and not (_branched and nested(int(name))):
+        if name.isdigit() and name != "1":
             yield int(name)
 
 

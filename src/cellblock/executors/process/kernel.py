@@ -512,7 +512,7 @@ class ProcessKernel(LinkedKernel):
         }
         kept = (wall for wall in stem.walls if wall.mechanism != _DOOR)
         walls = (*(own.get(wall.mechanism, wall) for wall in kept), *self._walls_of_door())
-        apart = Applied(mechanism="branch", detail="not dumpable, executes no programs, signals itself alone")
+        apart = Applied(mechanism="branch", detail="not dumpable, executes no programs")
         if any(wall.mechanism == apart.mechanism for wall in walls):
             return replace(stem, walls=walls)
         return replace(stem, walls=(*walls, apart))

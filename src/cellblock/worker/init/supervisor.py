@@ -3,7 +3,7 @@
 Out of their reach are init and the frozen copies of the worker. A copy is known to init by its pid once it is ready;
 before that, and where that is late, it is told by this: it hides itself (it is not dumpable), as a process that is
 forked from one that does so does from its first moment. Other processes that hide themselves are out of reach of all
-but themselves, their children and their parents.
+but themselves, their children and their parents. In a branch all hide: there a copy is told by its blocked signals.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Supervisor:
         if call.name in _BRANCHING:
             return 0 if self._is_branching(call.caller) else errno.EPERM
         if holdings.nested(call.caller):
-            return 0 if _is_to_itself(call) else errno.EPERM
+            return 0 if _is_to_itself(call) or _is_in_reach(call) else errno.EPERM
         place = TARGETS.get(call.name)
         if place is None:
             return errno.EPERM
@@ -121,10 +121,28 @@ class Supervisor:
 
 
 def _is_to_itself(call: Call) -> bool:
-    """Whether a process of a branch means itself, by its number there: init of this session tells no others apart."""
+    """Whether a process of a branch means itself, by its number there."""
     own = {"tkill": b"NSpid:"}.get(call.name, b"NStgid:")
     place = 0 if call.name in ("tgkill", "rt_tgsigqueueinfo") else TARGETS[call.name]
     return abs(call.number(place)) in (0, holdings.number_inside(call.caller, own))
+
+
+def _is_in_reach(call: Call) -> bool:
+    """Whether what a process of a branch means by a number there is neither the branch's init nor a frozen copy of its
+    worker. All of them hide themselves.
+    """
+    number, init = abs(call.number(TARGETS[call.name])), _init_of(call.caller)
+    return number != 1 and not any(
+        _init_of(one) == init and holdings.is_copy(one) and not _are_of_one_family(one, call.caller)
+        for one in holdings.known_as(number)
+    )
+
+
+def _init_of(process: int) -> int:
+    """The first process of the branch that this one is of; -1 where it is gone."""
+    while process > 0 and holdings.number_inside(process, b"NSpid:") != 1:
+        process = holdings.parent(process)
+    return process
 
 
 def _hides(process: int) -> bool:
