@@ -28,6 +28,7 @@ CALLS = {
     "run": 'session.run("x.append(3)")',
     "run a cell that calls a function": 'session.run("x.append(ask())")',
     "stream": 'list(session.stream("x.append(3)"))',
+    "rerun and undo": 'session.rerun("two"); session.undo()',
     "shell": 'session.shell("echo 3 >> f")',
     "rerun": 'session.rerun("two")',
     "set": 'session["x"] = [7]',
@@ -38,6 +39,13 @@ CALLS = {
 events = session.stream("import os, time\\nprint(1)\\nwhile os.path.exists('f'): time.sleep(0.01)")
 next(events)
 session.files.write("g", "two")
+session.files.delete("f")
+list(events)
+""",
+    "write a large file while a cell runs": """
+events = session.stream("import os, time\\nprint(1)\\nwhile os.path.exists('f'): time.sleep(0.01)")
+next(events)
+session.files.write("g", "0123456789" * 250_001)
 session.files.delete("f")
 list(events)
 """,
@@ -55,6 +63,7 @@ list(events)
     "delete a cell and wake": 'session.delete("one"); session.hibernate(); session.run("x.append(3)")',
     "delete a cell while asleep": 'session.hibernate(); session.delete("one")',
     "aside": 'session.aside("x.append(3)")',
+    "aside, of a long source": 'session.aside("x.append(len(" + repr("0123456789" * 150_001) + "))")',
     "aside, as a step": 'session.aside("x.append(3)", step="more")',
     "aside that calls a function": 'session.aside("x.append(ask()); x.append(ask())")',
     "aside that calls a function, as a step": 'session.aside("x.append(ask())", step="more")',

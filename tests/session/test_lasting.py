@@ -39,7 +39,7 @@ from cellblock import (
 )
 from cellblock.errors import LeaseLost, RestoreFailed
 from cellblock.session.hoststeps import HostStep
-from cellblock.session.past import host_entry
+from cellblock.session.past import host_entries, host_entry
 from cellblock.store import open_store
 
 Open = Callable[..., Session]
@@ -984,6 +984,36 @@ def test_step_that_a_commit_holds_is_not_taken_again_for_an_entry_that_was_left(
     session.close()
     with open_store(url) as store:
         assert store.read("default", str(name)).journal() == []
+
+
+@pytest.mark.threat("D1")
+def test_file_that_is_written_while_a_cell_runs_is_logged_in_pieces(opened: Open, url: str) -> None:
+    session = opened("one")
+    with open_store(url) as store:
+        events = session.stream("import os, time\nprint(1)\nwhile not os.path.exists('end'): time.sleep(0.01)")
+        next(events)
+        session.files.write("large", bytes(5_000_000))
+        entries = [len(json.dumps(entry.value)) for entry in store.read("default", "one").journal()]
+        session.files.write("end", b"")
+        assert [*events]
+        assert sum(entries) > 6_000_000
+        assert max(entries) < 1_200_000
+        session.flush()
+        assert store.read("default", "one").journal() == []
+
+
+@pytest.mark.threat("D1")
+def test_file_that_was_not_logged_whole_leaves_nothing_behind(opened: Open, url: str) -> None:
+    session = opened("one")
+    session.run("kept = 1")
+    session.close()
+    with open_store(url) as store, store.hold("default", "one") as held:  # as where the program ended in between
+        held.append(next(host_entries("s1", HostStep("write", "file", (bytes(5_000_000),)), "s0")))
+    session = opened("one")
+    assert session.resumed is not None
+    assert (session.resumed.lost, session.files.list(), session["kept"]) == ((), [], 1)
+    with open_store(url) as store:
+        assert store.read("default", "one").journal() == []
 
 
 @pytest.mark.threat("D1")

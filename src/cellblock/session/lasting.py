@@ -18,7 +18,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Literal
 
 import anyio
@@ -54,6 +55,7 @@ from cellblock.session.past import (
     answered,
     digest_of,
     followed_by,
+    host_entries,
     host_entry,
     leading_to,
     step_of,
@@ -108,7 +110,7 @@ class _Step:
     stopped: bool = False
     parts: Mapping[str, Blob] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
-    answers: list[JSON] = field(default_factory=list)
+    answers: Sequence[JSON] = field(default_factory=list)
     host: HostStep | None = None
     during: str = ""
     overwritten: bool = False
@@ -199,7 +201,7 @@ class Lasting:
         """Cells that were deleted, which the journal does not say yet: nothing is logged before that."""
         self._deletions: list[int] = []
         """Its entries of deletions that no commit holds. The next one does."""
-        self._answers: list[JSON] = []
+        self._answers: list[dict[str, JSON]] = []
         self.account = Account()
         """What waits to be written counts on it."""
         self._answers_share = self.account.share()
@@ -310,12 +312,12 @@ class Lasting:
         try:
             await self._log_cell(entry)
         except BaseException:
-            await unbroken(self._withdraw)
+            entries, self._entries = self._entries, []
+            await unbroken(partial(self._withdraw, entries))
             raise
 
-    async def _withdraw(self) -> None:
-        """Have the journal hold no cell that was not run."""
-        entries, self._entries = self._entries, []
+    async def _withdraw(self, entries: Sequence[int]) -> None:
+        """Have the journal hold nothing of what was not done, or not logged whole."""
         await to_thread.run_sync(self._held.withdraw, entries)
 
     def begin_host(self, step: str) -> None:
@@ -359,17 +361,22 @@ class Lasting:
         self.commit(kernel, state, step, cell, parts, stopped=stopped, logged=logged)
         return "" if logged else str(self._failure or "it is out of reach")
 
-    async def let_go(self, entry: int) -> None:
-        """An entry of the journal is needed no more: what it holds is in a commit."""
-        await to_thread.run_sync(self._held.trim, (entry,))
+    async def let_go(self, entries: tuple[int, ...]) -> None:
+        """Entries of the journal are needed no more: what they hold is in a commit."""
+        await to_thread.run_sync(self._held.trim, entries)
 
-    async def log_host(self, id: str, step: HostStep, during: str = "") -> int:
-        """Log what the host did, maybe during another step; the number of the entry."""
+    async def log_host(self, id: str, step: HostStep, during: str = "") -> tuple[int, ...]:
+        """Log what the host did, maybe during another step, and what functions gave it; the numbers of the entries."""
         if not during:  # else its beginning has seen to that
             await self._durable()
-        answers = self._answers if id == self._cell else ()
-        size = sum(map(len, step.buffers))
-        return await self._logged(await off_loop(size, host_entry, id, step, during, answers))
+        numbers: list[int] = []
+        try:
+            for entry in chain(self._answers if id == self._cell else (), host_entries(id, step, during)):
+                await self._append(entry, numbers.append)
+        except BaseException:
+            await unbroken(partial(self._withdraw, numbers))
+            raise
+        return (*numbers,)
 
     def delete_cell(self, cell_id: str) -> None:
         """Delete a cell from the notebook, and log that: at once, or, where that has to wait, before anything else."""
@@ -1141,10 +1148,9 @@ def _new_id() -> str:
 
 
 def _size(entry: Mapping[str, JSON]) -> int:
-    """Characters of the bytes in an entry, and in the answers that it holds."""
+    """Characters of the bytes in an entry."""
     parts: Any = entry.get("buffers", ())
-    answers: Any = entry.get("answers", ())
-    return sum(map(len, parts)) + sum(map(_size, answers))
+    return sum(map(len, parts))
 
 
 def _kept(batch: Batch, step: HostStep) -> JSON:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from cellblock.wire.messages import ToolReply
 DELETES = "d"
 """The ids of commits that only delete cells begin with it, and no step's do."""
 _MOST_ANSWER_BYTES = 4 * 2**20
+_PIECE = 3 * 2**18
+"""Bytes of a step of the host's that one entry of the journal holds: 1 MB in base64."""
 _MOST_TOLD_BYTES = 2000
 
 
@@ -87,6 +89,8 @@ class Planned:
     during: str = ""
     overwritten: bool = False
     before: Kept | None = None
+    parts: tuple[bytes, ...] = ()
+    """What the journal has told of the bytes so far."""
 
 
 @dataclass(slots=True)
@@ -147,7 +151,7 @@ def leading_to(session: StoredSession, head: Commit) -> Past:
 def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) -> tuple[int, ...]:
     """Add the steps that the journal holds, each by its id; the numbers of entries that are of no use.
 
-    Their steps are in a commit: the store failed when they were to be taken out with it.
+    Their steps are in a commit, as the store failed when they were to be taken out with it, or were not logged whole.
     """
     found: dict[str, Planned] = {}
     begun = ""
@@ -163,6 +167,7 @@ def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) ->
             behind += done.entries
         if not found:
             break
+    behind += [number for one in found.values() if one.do is _NOTHING for number in one.entries]
     past.steps += [one for one in found.values() if one.do is not _NOTHING]
     past.number = max([past.number, *(one.do.number for one in past.steps if isinstance(one.do, Replay))])
     return tuple(behind)
@@ -185,21 +190,35 @@ def _with(planned: Planned, value: Any) -> Planned:
             ok, shown = bool(value.get("ok", True)), str(value.get("shown", ""))
             ended = replace(begun, ended=True, rolled_back=rolled_back, stopped=stopped, ok=ok, shown=shown)
             return replace(planned, do=ended)
-        case "host", _:
-            parts = tuple(base64.b64decode(one) for one in value["buffers"])
+        case "part" | "host", _:
+            parts = (*planned.parts, *(base64.b64decode(one) for one in value["buffers"]))
+            if value["do"] == "part":
+                return replace(planned, parts=parts)
             host = HostStep(value["what"], value["name"], parts)
-            answers = tuple(map(_logged, value.get("answers", ())))
-            return replace(planned, do=host, answers=answers, during=value["during"])
+            answers = (*planned.answers, *map(_logged, value.get("answers", ())))
+            return replace(planned, do=host, answers=answers, during=value["during"], parts=())
         case "overwritten", _:
             return replace(planned, overwritten=True)
     return planned
 
 
-def host_entry(step: str, host: HostStep, during: str = "", answers: Sequence[JSON] = ()) -> dict[str, JSON]:
-    """A step of the host's with the answers that functions gave it, for the journal."""
-    buffers: JSON = [base64.b64encode(one).decode() for one in host.buffers]
-    entry = {"do": "host", "step": step, "what": host.do, "name": host.name, "buffers": buffers, "during": during}
-    return {**entry, "answers": [*answers]} if answers else entry
+def host_entry(step: str, host: HostStep, during: str = "") -> dict[str, JSON]:
+    """A step of the host's, for the journal."""
+    said: dict[str, JSON] = {"step": step, "what": host.do, "name": host.name, "during": during}
+    return {**said, **_part("host", *host.buffers)}
+
+
+def host_entries(step: str, host: HostStep, during: str = "") -> Iterator[dict[str, JSON]]:
+    """The same of a step with one text or file: in pieces, as no other thread runs while one is made an entry."""
+    data = memoryview(b"".join(host.buffers))
+    *earlier, last = (data[at : at + _PIECE] for at in range(0, max(len(data), 1), _PIECE))
+    for piece in earlier:
+        yield {"step": step, **_part("part", piece)}
+    yield host_entry(step, replace(host, buffers=(last,)), during)
+
+
+def _part(do: str, *buffers: Buffer) -> dict[str, JSON]:
+    return {"do": do, "buffers": [base64.b64encode(one).decode() for one in buffers]}
 
 
 def answered(call: Asked, reply: ToolReply) -> Logged:

@@ -534,7 +534,7 @@ class Turns:
             entries: tuple[int, ...] = ()
             try:
                 if host is not None and host.kind == ASIDE and self._lasting is not None:
-                    entries = (await self._lasting.log_host(self._under_way, host),)
+                    entries = await self._lasting.log_host(self._under_way, host)
             finally:
                 self._commit(kernel, host, self._under_way, entries)
             if self._lasting is not None and self._lasting.strict:
@@ -769,12 +769,12 @@ class Turns:
             await self._committed()
         if is_free or lasting is None:
             return True
-        entry = await lasting.log_host(step, host, change.during)
+        entries = await lasting.log_host(step, host, change.during)
         if step in self._meanwhile:
-            self._meanwhile[step] = replace(self._meanwhile[step], entries=(entry,))
+            self._meanwhile[step] = replace(self._meanwhile[step], entries=entries)
         else:
             await self._committed()
-            await lasting.let_go(entry)
+            await lasting.let_go(entries)
         return True
 
     async def _write_again(self, kernel: Kernel) -> tuple[Lost, ...]:
