@@ -390,7 +390,7 @@ class Turns:
             try:
                 self.notebook.record(cell, execution.recorder.blobs, shown=execution.recorder.held)
             finally:
-                self._settle(execution.step, cell.id)
+                self._settle(execution.step, cell.id, self._before)
                 self._give_turn()
         return cell
 
@@ -417,7 +417,7 @@ class Turns:
         if (kernel := self._kernel) is None:
             return cell
         led = None if cell.rolled_back and kernel.ended else execution.step  # the state of before is told by its step
-        state = self._settle(led, cell.id, is_fresh=execution.is_fresh)
+        state = self._settle(led, cell.id, self._before, is_fresh=execution.is_fresh)
         if self._lasting is not None:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
@@ -441,7 +441,7 @@ class Turns:
         self._count = cell.number
         self.notebook.record(cell, parts)
         step = self._new_step()
-        lasting.commit(kernel, self._settle(step, cell.id), step, cell, parts)
+        lasting.commit(kernel, self._settle(step, cell.id, self._before), step, cell, parts)
         return cell
 
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:
@@ -648,11 +648,13 @@ class Turns:
         raise NotImplementedError
 
     def _settle(
-        self, step: str | None = None, cell_id: str | None = None, *, made: bool = True, is_fresh: bool = False
-    ) -> int:
+        self, step: str | None = None, cell_id: str | None = None, before: Record | None = None, *,
+        made: bool = True, is_fresh: bool = False,
+    ) -> int:  # fmt: skip
         """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
-        gone as undone; the state's number. Without `made` the step belongs to the one before. `is_fresh`: the names
-        were lost meanwhile, and no state of before is there any more, whatever numbers the kernel has.
+        gone as undone; the state's number. `before` is what the notebook had of the cell. Without `made` the step belongs
+        to the one before. `is_fresh`: the names were lost meanwhile, and no state of before is there any more, whatever
+        numbers the kernel has.
         """
         if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and has the states
             if step is not None:
@@ -668,7 +670,7 @@ class Turns:
             self._stand = Stand((lost := self._new_step(),), lost, self.notebook)
             self._stands = dict.fromkeys(states[:-1], self._stand)
         stand = self._stands.get(states[-1])
-        cells = {} if cell_id is None else {cell_id: self._before}
+        cells = {} if cell_id is None else {cell_id: before}
         if stand is None or (step is not None and self._keeps_no_states):
             made_by = step if made and step is not None else self._stand.made_by
             stand = Stand((step or self._stand.step,), made_by, self.notebook, cells)

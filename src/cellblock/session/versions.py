@@ -156,7 +156,7 @@ class Versions(Turns):
 
         kept = await self._kept(replay.id)
         is_before = planned.commit is None and kept is not None and kept[0].number < replay.number
-        self._before = self.notebook.hold(kept if is_before else planned.before)
+        before = self.notebook.hold(kept if is_before else planned.before)
         cell, blobs = self._not_repeated(replay, kept)
         runs = cell is None
         lost: tuple[Lost, ...] = (_stopped(replay),) if replay.stopped else ()
@@ -172,7 +172,8 @@ class Versions(Turns):
             lost = unlike(replay, cell, unused)
         if planned.commit is None or (runs and kept is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
-        lasting.commit(kernel, self._settle(planned.step, replay.id), planned.step, cell, blobs, again=planned)
+        state = self._settle(planned.step, replay.id, before)
+        lasting.commit(kernel, state, planned.step, cell, blobs, again=planned)
         await lasting.forked()
         return (cell,) if runs else (), lost
 
