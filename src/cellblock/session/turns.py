@@ -652,9 +652,9 @@ class Turns:
         made: bool = True, is_fresh: bool = False,
     ) -> int:  # fmt: skip
         """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
-        gone as undone; the state's number. `before` is what the notebook had of the cell. Without `made` the step belongs
-        to the one before. `is_fresh`: the names were lost meanwhile, and no state of before is there any more, whatever
-        numbers the kernel has.
+        gone as undone; the state's number. `before` is what the notebook had of the cell. Without `made` the step
+        belongs to the one before. `is_fresh`: the names were lost meanwhile, and no state of before is there any more,
+        whatever numbers the kernel has.
         """
         if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and has the states
             if step is not None:
