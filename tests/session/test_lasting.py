@@ -14,7 +14,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -726,8 +726,12 @@ def test_a_session_that_sleeps_holds_no_process_and_wakes_when_it_is_used(opened
     assert opened().run("x").value == [1]
 
 
-def test_a_session_that_is_not_used_goes_to_sleep(url: str) -> None:
-    with Session("one", state=Versioned(url, hibernate_after=0.2)) as session:
+@pytest.mark.parametrize("of", ["the session", "a branch"])
+def test_a_session_that_is_not_used_goes_to_sleep(url: str, of: str) -> None:
+    with ExitStack() as stack:
+        session = stack.enter_context(Session("one", state=Versioned(url, hibernate_after=0.2)))
+        if of == "a branch":
+            session = stack.enter_context(session.branch("other"))
         session.run("x = 1")
         deadline = time.monotonic() + 10
         while "asleep" not in repr(session) and time.monotonic() < deadline:
