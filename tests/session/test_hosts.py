@@ -163,7 +163,7 @@ def test_session_works_in_the_host_or_names_the_condition(
     _is_as_it_should_be(condition, _TELLING.get(condition, "undo"), tmp_path, request)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_every_use_works_in_the_host_or_names_the_condition(

@@ -276,11 +276,11 @@ QUICK = {
     "a forked copy closes, and drops a stream", "the loop is closed under a cell", "a tool does not come back",
     "a tool of an async host does not come back", "Ctrl-C while a cell runs",
 }  # fmt: skip
-"""One or more of each kind; the rest, and all other levels, are slow."""
+"""One or more of each kind; the rest, and all other levels, are thorough."""
 
 ROWS = [
     pytest.param(
-        name, level, id=f"{name}, {level}", marks=[] if name in QUICK and level == "live" else [pytest.mark.slow]
+        name, level, id=f"{name}, {level}", marks=[] if name in QUICK and level == "live" else [pytest.mark.thorough]
     )
     for name in PROGRAMS
     for level in ("live", "versioned", "local")
