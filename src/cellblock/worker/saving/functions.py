@@ -9,6 +9,7 @@ from typing import Any
 
 from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
+from cellblock.worker.saving.imported import HELD
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, SpaceOf, is_full, reducer
 from cellblock.worker.saving.reach import reached_by_code
@@ -33,8 +34,10 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     place = saving.elsewhere(value)
     if place is not None:
         return STAND_INS["shared"], place
-    if value.__globals__ is saving.namespace:
-        saving.reaches |= reached_by_code(value.__code__, saving.namespace)
+    module = saving.origins.space(value.__globals__)
+    if value.__globals__ is saving.namespace or module in saving.origins.own:
+        reached = reached_by_code(value.__code__, value.__globals__)
+        saving.reaches |= reached if module is None else {f"{HELD}{module}:{name}" for name in reached}
     cells = value.__closure__ or ()
     fresh = [one for one in cells if id(one) not in saving.filled]
     saving.filled.update(map(id, fresh))

@@ -11,6 +11,7 @@ from typing import Any
 
 from cellblock.worker.references import is_runners
 from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
+from cellblock.worker.saving.imported import HELD, is_own
 from cellblock.worker.saving.walk import parts_of_class
 
 PART = "part of "
@@ -26,7 +27,14 @@ UNLOADABLE = "register a codec for its type with cellblock.codec, and make it ag
 
 def called(label: str) -> str:
     """The name under which a loss is told, of a name or of what surrounds the names."""
-    return "_" if label == "@last" else label.removeprefix("@").removeprefix("patch:").replace(":", ".")
+    if label == "@last":
+        return "_"
+    return label.removeprefix("@").removeprefix("patch:").removeprefix("held:").replace(":", ".")
+
+
+def is_around(label: str) -> bool:
+    """Whether it is of what surrounds the names, and not of what a module of the session's own holds."""
+    return label.startswith("@") and not label.startswith(HELD)
 
 
 class Unsaved(Exception):
@@ -189,7 +197,7 @@ def path_to(culprit: object, value: object, name: str) -> str | None:
 
 def _referents(value: Any) -> list[Any]:
     if is_a(value, type):
-        return parts_of_class(value) if module_of(value) == "__main__" else []
+        return parts_of_class(value) if module_of(value) == "__main__" or is_own(module_of(value)) else []
     if type(value) is types.FunctionType:
         return [value.__closure__, value.__defaults__, value.__kwdefaults__, value.__dict__]
     return get_referents(value)

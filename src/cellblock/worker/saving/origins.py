@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from cellblock.worker.references import RUNNER, is_runners, key_of
+from cellblock.worker.saving import imported
 from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, names_in, own_attributes, qualname_of
 
 _MISSING = object()
 
 
 class Origins:
-    """What is looked up while one snapshot is taken. `namespace` is that of `__main__`, whose things have no origin."""
+    """What is looked up while one snapshot is taken. `namespace` is that of `__main__`, whose things have no origin; nor
+    have those of the session's own modules.
+    """
 
-    __slots__ = ("_found", "_namespace", "_spaces")
+    __slots__ = ("_found", "_namespace", "_spaces", "own")
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self._namespace = namespace
         self._found: dict[int, tuple[object, str | None]] = {}
         self._spaces: dict[int, str] = {}
+        self.own = {name: (module, origin) for name, module, origin in imported.found()}
         modules: list[tuple[str, Any]] = list(sys.modules.items())
         for name, module in modules:
             if is_a(module, ModuleType) and type(name) is str and name not in ("__main__", "__mp_main__"):
@@ -63,9 +67,26 @@ class Origins:
         known = self._found.get(id(value))
         if known is not None:
             return known[1]
-        module = RUNNER if key_of(value) is not None else self._look(value) or (RUNNER if is_runners(value) else None)
+        module = RUNNER if key_of(value) is not None else self._look(value)
+        if module in self.own:
+            module = None
+        elif module is None and is_runners(value):
+            module = RUNNER
         self._found[id(value)] = (value, module)
         return module
+
+    def leave_to_code(self, value: Any) -> tuple[str, str] | None:
+        """Have a class or function that cannot be saved come from its own module, whose code makes it again: the names
+        of both.
+        """
+        if not is_a(value, type, FunctionType):
+            return None
+        module = self._look(value) or ""
+        name = qualname_of(value) if is_a(value, type) else value.__qualname__
+        if module not in self.own or names_in(self.own[module][0]).get(name) is not value:
+            return None
+        self._found[id(value)] = (value, module)
+        return module, name
 
     def _look(self, value: Any) -> str | None:
         if is_a(value, type):

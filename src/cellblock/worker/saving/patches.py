@@ -1,22 +1,19 @@
-"""What cells have changed in modules and in classes of modules: found in the cells' sources, saved as values.
-
-The modules of the workspace are files of the session's: what they hold beside functions and classes is saved as well.
-"""
+"""What cells have changed in modules and in classes of modules: found in the cells' sources, saved as values."""
 
 from __future__ import annotations
 
 import ast
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from cellblock.worker.saving.facts import attributes_of, is_a, names_in, own_attributes, qualname_of
 from cellblock.worker.saving.origins import Origins
 
 _ABSENT = object()
+_MAIN = ("__main__", "__mp_main__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +71,6 @@ def find(chains: Iterable[list[str]], namespace: dict[str, Any], origins: Origin
             if patch is not None:
                 found[patch] = None
     return list(found)
-
-
-def of_workspace() -> Iterator[tuple[Patch, Any]]:
-    """What the modules hold that are files of the session's."""
-    modules: list[tuple[str, Any]] = list(sys.modules.items())
-    for name, module in modules:
-        if type(name) is str and is_a(module, ModuleType) and not is_library(module) and name not in _MAIN:
-            for attribute, value in list(names_in(module).items()):
-                is_kept = type(attribute) is str and not attribute.startswith("__")
-                if is_kept and not is_a(value, ModuleType, type, FunctionType):
-                    yield Patch(name, attribute), value
-
-
-def is_library(module: ModuleType) -> bool:
-    """Whether a module belongs to the interpreter or its packages, and is the same in every session."""
-    file = names_in(module).get("__file__")
-    return type(file) is not str or file.startswith(_LIBRARIES) or any(part in file for part in _PACKAGES)
-
-
-_LIBRARIES = (os.path.dirname(os.__file__) + "/", __file__.removesuffix("worker/saving/patches.py"))
-_MAIN = ("__main__", "__mp_main__")
-_PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 def value_of(patch: Patch) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
 from cellblock.worker.saving.objects import way_of
-from cellblock.worker.saving.patches import is_library
+from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.walk import Walk
 
 T = TypeVar("T")

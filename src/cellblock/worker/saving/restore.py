@@ -16,7 +16,7 @@ from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import causes, told
-from cellblock.worker.saving.imported import IMPORT, Finder, Origin
+from cellblock.worker.saving.imported import HELD, IMPORT, Finder
 from cellblock.worker.saving.losses import UNLOADABLE, called
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
@@ -92,6 +92,7 @@ class Restoring:
         self._postponed: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
         self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
+        self._finder = Finder(self._origin, self._ask)
         self._memos: dict[str, dict[int, Any]] = {}
         """Of groups of which others refer to single objects: these objects by their places."""
 
@@ -99,16 +100,32 @@ class Restoring:
     def importing(self) -> Iterator[None]:
         """Have imports find the modules that were saved, and those the names of `__main__` that are still to come."""
         self.namespace["__getattr__"] = look = self.look
-        finder = Finder(self._origin)
-        sys.meta_path.insert(0, finder)
+        sys.meta_path.insert(0, self._finder)
         try:
             yield
         finally:
-            sys.meta_path[:] = [one for one in sys.meta_path if one is not finder]
+            sys.meta_path[:] = [one for one in sys.meta_path if one is not self._finder]
+            self._finder.settle()
             if self.namespace.get("__getattr__") is look:
                 del self.namespace["__getattr__"]
 
-    def _origin(self, name: str) -> Origin | None:
+    def _ask(self, module: str, name: str) -> Any:
+        """What a module of the session's own holds, before its turn has come."""
+        key = self._ambient.get(f"{HELD}{module}:{name}")
+        if key is not None and self.bring_group(key):
+            return self._loaded[key][0][f"{HELD}{module}:{name}"]
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    def _run_again(self) -> None:
+        """Run the code of modules of which something could not be saved. Where it fails that is lost, as was told."""
+        for name in [one.removeprefix(IMPORT) for one in self._ambient if one.startswith(IMPORT)]:
+            work, origin = f"run {name}", self._origin(name)
+            if origin is not None and any(origin[4:]) and work not in self.failed:
+                self._announce(work)
+                with suppress(BaseException):
+                    self._finder.run(name)
+
+    def _origin(self, name: str) -> tuple[Any, ...] | None:
         """What a module was made of, where that was saved."""
         label = f"{IMPORT}{name}"
         key = self._ambient.get(label)
@@ -123,6 +140,7 @@ class Restoring:
         if _PROCESS in self._ambient and self.bring_group(self._ambient[_PROCESS]):
             with suppress(BaseException):  # it may be anything by a cell: `surround`, which does it again, tells
                 ambient.lead(self._loaded[self._ambient[_PROCESS]][0][_PROCESS])
+        self._run_again()
         place = {key: number for number, key in enumerate(self._groups)}
         names = sorted(self._of_name, key=lambda name: place.get(self._of_name[name][0], -1))
         rows = self.bring(names)
@@ -190,7 +208,7 @@ class Restoring:
             module, _, path = label.removeprefix(_PATCH).partition(":")
             before = patches.apply(patches.Patch(module, path), value)
             self.originals.setdefault((module, path), before)
-        else:
+        elif not label.startswith(HELD):  # it was given to its module
             ambient.apply(label.removeprefix("@"), value, self.namespace)
 
     def shared(self, key: str, label: str | int) -> Any:
@@ -245,16 +263,26 @@ class Restoring:
             for name, value in found[0].items():
                 if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
+                elif name.startswith(HELD):
+                    self._finder.give(name, value)
         for one in later:
             self.bring_group(one)
         return key in self._loaded
 
     def _reached(self, group: dict[str, Any]) -> list[str]:
-        """The groups of the names that functions of this group mention: loading another may call one of them."""
+        """The groups of the names that functions of this group mention, here or in their module: loading another may call
+        one of them.
+        """
         names = group["reaches"]
         if EVERYTHING in names:
             return [key for key, _ in self._of_name.values()]
-        return [self._of_name[name][0] for name in names if name in self._of_name]
+        reached = [self._of_name[name][0] for name in names if name in self._of_name]
+        for name in names:
+            if name in self._ambient:
+                reached.append(self._ambient[name])
+            elif name.startswith(HELD) and name.endswith(f":{EVERYTHING}"):
+                reached += [key for one, key in self._ambient.items() if one.startswith(name[:-1])]
+        return reached
 
     def _attempt(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]] | BaseException:
         """What a group holds, or what the values' own code raises, which may leave with SystemExit too.

@@ -32,8 +32,8 @@ from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.imported import IMPORT
-from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, kind_of, path_to
+from cellblock.worker.saving.imported import HELD, IMPORT
+from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, is_around, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Saving
 from cellblock.worker.saving.sets import order
@@ -120,6 +120,8 @@ class _Snapshot:
         """Roots, as `find` gives them, of which another group refers to single objects."""
         self._memos: dict[str, dict[int, int]] = {}
         """Where those of a group are in the memo of its pickle, by their ids."""
+        self._again: dict[str, set[str]] = {}
+        """Of modules of the session's own, names of what only their code makes again."""
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
@@ -135,11 +137,14 @@ class _Snapshot:
         with self._losing("what cells changed in modules"):
             begin("around what cells changed in modules")
             chains = self.evidence.targets(ambient.blocks().values())
-            found = dict.fromkeys(patches.find(chains, self._namespace, self._origins))
-            found.update(dict.fromkeys(patch for patch, _ in patches.of_workspace()))
-            for patch in found:
-                with self._losing(f"{patch.module}.{patch.path}"):
-                    self._put_around(f"patch:{patch.module}:{patch.path}", patches.value_of(patch))
+            for patch in patches.find(chains, self._namespace, self._origins):
+                if patch.module not in self._origins.own:
+                    with self._losing(f"{patch.module}.{patch.path}"):
+                        self._put_around(f"patch:{patch.module}:{patch.path}", patches.value_of(patch))
+        for module, (made, _) in self._origins.own.items():
+            for name, value in imported.held(made).items():
+                with self._losing(f"{module}.{name}"):
+                    self._put_around(f"held:{module}:{name}", value)
 
     def _put_around(self, label: str, value: Any) -> None:
         if not storable(label):
@@ -159,20 +164,15 @@ class _Snapshot:
             self._lost.append([what, "", reason, remedy])
 
     def take(self, names: Collection[str] | None = None) -> dict[str, Any]:
-        if names is None:
-            self._take_imported()
         self._walk.begin, self._walk.go_on = self.work.pieces("walk"), self.work.go_on
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
             if not storable(name):
                 self._lost.append([name, kind_of(value).removeprefix("builtins."), _UNSTORABLE, "give it another name"])
                 continue
-            if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
-                self._save_simple(name, value)
-            else:
-                self._labels[self._walk.add(value, name)] = name
+            self._add(name, value)
         for label, value in self._around.items():
-            self._labels[self._walk.add(value, label, ties=label != _LAST)] = label
+            self._add(label, value)
         self._walk.run()
         if self._put is not _nowhere:
             order(self._walk.sets)
@@ -185,6 +185,7 @@ class _Snapshot:
             self._numbers.update((number, place) for place, number in enumerate(anonymous))
         for group in self._together:
             self._save_group(group)
+        self._take_imported()
         with self._losing("modules of packages"):
             for part in ambient.parts(self._walk.packages.values()):
                 self._save_simple(f"@part:{part}", part)
@@ -203,21 +204,28 @@ class _Snapshot:
             "index": self.evidence.index(),
         }
 
+    def _add(self, name: str, value: Any) -> None:
+        if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+            self._save_simple(name, value)
+        else:
+            self._labels[self._walk.add(value, name, ties=name != _LAST)] = name
+
     def _take_imported(self) -> None:
-        """The code of modules comes first, as what needs them does when it is loaded."""
-        for name, origin in imported.found():
+        """What modules of the session's own are made of, once it is known what only their code makes again."""
+        groups = []
+        for name, (module, origin) in self._origins.own.items():
             with self._losing(f"module {name}"):
                 if not storable(label := f"{IMPORT}{name}"):
                     raise Unsaved(origin, _UNSTORABLE, "give it another name")
                 pieces: dict[str, Piece] = {}
                 sink = self._sink(pieces)
                 sink.write(SIMPLE)
-                Pickler(sink, 5).dump(origin)
-                group = {"key": label, "stream": list(sink.finish()), **_ALONE}
-                self._groups.append(group)
+                Pickler(sink, 5).dump((*origin, list(imported.held(module)), sorted(self._again.get(name, ()))))
+                groups.append({"key": label, "stream": list(sink.finish()), **_ALONE})
                 self._ambient.append([label, label])
                 if self.trial is not None:
-                    self.trial.take_import(name, group, pieces)
+                    self.trial.take(groups[-1], pieces, defines=True)
+        self._groups[:0] = groups  # first, as what needs them does when it is loaded
 
     def _save_simple(self, name: str, value: Any) -> None:
         address = self._put(SIMPLE + dumps(value, 5))
@@ -272,16 +280,17 @@ class _Snapshot:
         failure = self._try(group.key, group.key, roots, kept=True)
         if failure is None:
             return
-        bad = {}
+        bad: dict[int, tuple[BaseException, Any]] = {}
         if len(roots) > 1:
-            for number in roots:
+            for number in sorted(roots, key=lambda one: not self._walk.defines(one)):  # which may come from their code
                 alone = self._try(f"{group.key} of {self._called(number)}", group.key, [number], kept=False)
                 if alone is not None:
                     bad[number] = alone
+                    self._lose(number, *alone)
         if not bad:
             bad = dict.fromkeys(roots, failure)
-        for number, (error, culprit) in bad.items():
-            self._lose(number, error, culprit)
+            for number in roots:
+                self._lose(number, *failure)
         left = [number for number in roots if number not in bad]
         if left and (failure := self._try(f"{group.key} of {len(left)}", group.key, left, kept=True)) is not None:
             for number in left:
@@ -311,7 +320,7 @@ class _Snapshot:
             group = writing.record()
             self._groups.append(group)
             self._keep_memo(key, roots, pickler, writing.numbers)
-            if self.trial is not None and any(not self._labels.get(one, "").startswith("@") for one in roots):
+            if self.trial is not None and any(not is_around(self._labels.get(one, "")) for one in roots):
                 self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
             for number in roots:
                 if number in self._labels:
@@ -339,13 +348,13 @@ class _Snapshot:
             name = self._labels.get(number)
             if name is None:
                 continue
-            path = path_to(culprit, self._walk.values[number], name)
-            if name.startswith("@") or (name, what) in self._noted:
+            path = path_to(culprit, self._walk.values[number], called(name))
+            if is_around(name) or (name, what) in self._noted:
                 continue
             if path is not None or len(roots) == 1:
                 self._noted.add((name, what))
                 of = kind_of(culprit).removeprefix("builtins.")
-                part = f"{what.removeprefix('its ')} of {path or name}"
+                part = f"{what.removeprefix('its ')} of {path or called(name)}"
                 self._lost.append([part, PART + of, f"{what} cannot be saved", remedy])
 
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
@@ -357,6 +366,12 @@ class _Snapshot:
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
+        label = self._labels.get(number, "")
+        if label.startswith(HELD):
+            module, _, attribute = label.removeprefix(HELD).partition(":")
+            self._again.setdefault(module, set()).add(attribute)
+        if (of_code := self._origins.leave_to_code(value)) is not None:
+            self._again.setdefault(of_code[0], set()).add(of_code[1])
         if name is not None:
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 

@@ -1,9 +1,9 @@
 """Loading what a snapshot wrote anew once, in the process that wrote it and will end: what fails is told in time.
 
 Groups that the standard pickler wrote alone are not tried: nothing of a cell's has a say in them. The definitions that
-the others need are loaded again, too; for other names the session's own values stand in the namespace. Modules of the
-session's own files are made again of their code. The process has walls: an `OSError`, also one that led to another
-error, and a lack of memory or of threads say nothing of how a restore will go.
+the others need are loaded again, too; for other names the session's own values stand in the namespace, and in modules
+of the session's own. The process has walls: an `OSError`, also one that led to another error, and a lack of memory or of
+threads say nothing of how a restore will go.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from cellblock.worker.saving import building, imported
 from cellblock.worker.saving.facts import full_name
-from cellblock.worker.saving.imported import IMPORT
+from cellblock.worker.saving.imported import HELD
 from cellblock.worker.saving.restore import Restoring
 from cellblock.worker.saving.streams import CHUNK, gather
 
@@ -38,22 +39,12 @@ class Trial:
         self._pieces: dict[str, Piece] = {}
         self._fresh: list[str] = []
         self._left = MOST_BYTES
-        self._modules: list[str] = []
-        self._anew = False
-        """Whether a module was made anew, of other code maybe: what was saved before may need what it has no more."""
         self.originals: dict[tuple[str, str], Any] = {}
         """What cells have replaced in modules and values refer to."""
 
-    def take_import(self, module: str, group: dict[str, Any], pieces: Mapping[str, Piece]) -> None:
-        """Hold what a module was made of. It comes before all groups that could need it."""
-        self._modules.append(module)
-        self._groups.append(group)
-        self._pieces.update(pieces)
-        self._anew |= any(map(self._is_new, pieces))
-
     def take(self, group: dict[str, Any], pieces: Mapping[str, Piece], *, defines: bool) -> None:
         """Hold a group that was written, if it is to be loaded; of those that define something, others need them."""
-        fresh = self._anew or any(map(self._is_new, pieces))
+        fresh = any(map(self._is_new, pieces))
         size = sum(map(len, pieces.values()))
         if (fresh or defines) and size <= self._left:
             self._left -= size
@@ -67,19 +58,23 @@ class Trial:
         names = [row for row in record["names"] if row[1] in held]
         if not self._fresh:
             return
-        again = {name for name, *_ in names}
-        for module in self._modules:
-            sys.modules.pop(module, None)
+        ambient = [row for row in record["ambient"] if row[1] in held]
+        again = {label for label, *_ in (*names, *ambient)}
+        own = {name: module for name, module, _ in imported.found()}
+        for name in own:
+            del sys.modules[name]
         main = ModuleType("__main__")
         vars(main).update((name, value) for name, value in namespace.items() if name not in again)
         sys.modules["__main__"] = main
-        some = {**record, "groups": self._groups, "names": names}
-        some["ambient"] = [row for row in record["ambient"] if row[0].startswith(IMPORT)]
+        some = {**record, "groups": self._groups, "names": names, "ambient": ambient}
         get = self._pieces.__getitem__
         restoring = Restoring(vars(main), some, get, gather(get), lambda _: None)
         restoring.originals.update(self.originals)
         failed: list[list[str]] = []
         with restoring.importing():
+            for name, module in own.items():
+                here = {one: value for one, value in imported.held(module).items() if f"{HELD}{name}:{one}" not in again}
+                vars(building.module(name)).update(here)
             for key in self._fresh:
                 say(key, failed)
                 failed, restoring.short = [], False
