@@ -27,7 +27,7 @@ def closure(v): return lambda: v
 
 @pytest.fixture(autouse=True)
 def _process_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(patches, "_LIBRARIES", ("/",))
+    monkeypatch.setattr(imported, "_libraries", {"/"})
     main, path, limit = sys.modules["__main__"], list(sys.path), sys.getrecursionlimit()
     state = random.getstate()
     yield

@@ -67,7 +67,7 @@ def new_world(source: str = "") -> World:
 @pytest.fixture(autouse=True)
 def _process_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Modules of the tests are no session's, and `__main__` comes back."""
-    monkeypatch.setattr(patches, "_LIBRARIES", ("/",))
+    monkeypatch.setattr(imported, "_libraries", {"/"})
     main, path, directory = sys.modules["__main__"], list(sys.path), sys.getrecursionlimit()
     yield
     sys.modules["__main__"], sys.path[:] = main, path

@@ -4,6 +4,7 @@ their code. That is kept as well, and is run for what of a module cannot be save
 
 from __future__ import annotations
 
+import builtins
 import importlib._bootstrap_external as importing
 import marshal
 import os
@@ -149,7 +150,7 @@ class Finder:
         space = names_in(module)
         for one in held(module).keys() - keep:
             del space[one]
-        space.update(self._given.get(name, ()))
+        space.update(self._given.get(name, ()), __builtins__=vars(builtins))
         space["__getattr__"] = partial(self._ask, name)
 
     def give(self, label: str, value: Any) -> None:

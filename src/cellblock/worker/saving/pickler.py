@@ -16,9 +16,9 @@ from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.deep import Deep
-from cellblock.worker.saving.facts import full_name, is_a, module_of, mro_of, names_in
+from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
-from cellblock.worker.saving.objects import way_of
+from cellblock.worker.saving.objects import giver_of, way_of
 from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.walk import Walk
 
@@ -233,9 +233,17 @@ class Saving:
             if name in NAMED_FAMILIES:
                 return NAMED_FAMILIES[name]
         way = without_caches(kind, way_of(kind, self.origins))
+        giver = attributes_of(giver_of(kind)) if self.origins.of(kind) is None else {}
+        is_named = any(is_a(giver.get(name), types.FunctionType) for name in ("__reduce__", "__reduce_ex__"))
 
         def usual(_: Saving, value: Any) -> Reduced:
-            return way(value)
+            reduced = way(value)
+            if not is_named:
+                return reduced
+            reduced = value.__reduce_ex__(5) if reduced is NotImplemented else reduced
+            if not is_a(reduced, str):
+                return reduced
+            return building.new_of, (object, kind), object.__getstate__(value)  # it cannot be found before it is made
 
         held = self._of_module(kind)
         if held:

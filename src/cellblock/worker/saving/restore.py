@@ -90,6 +90,9 @@ class Restoring:
         self._loading: set[str] = set()
         self._being_read: dict[str, None] = {}
         self._postponed: set[str] = set()
+        self._later: list[str] = []
+        """Groups that failed while what they may need was still to come: each is tried once more."""
+        self._spread: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
         self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
         self._finder = Finder(self._origin, self._ask)
@@ -225,10 +228,10 @@ class Restoring:
 
     def bring_group(self, key: str) -> bool:
         """Load a group after those that it needs. Without recursion: the needs of needs may go far."""
-        work, later = [key], list[str]()
+        work, is_first = [key], not self._being_read
         while work and not self.short:
             here = work[-1]
-            if here in self._loaded or here in self.failed:
+            if here in self._loaded or here in self.failed or here in self._later:
                 work.pop()
                 continue
             group = self._groups.get(here)
@@ -250,9 +253,9 @@ class Restoring:
             if self._being_read:
                 self._announce(next(reversed(self._being_read)))
             if isinstance(found, BaseException):
-                if self._loading and here not in self._postponed:  # it may have called what waits for it itself
-                    self._postponed.add(here)
-                    later.append(work.pop())
+                if (self._loading or not is_first) and here not in self._postponed:
+                    self._postponed.add(here)  # it may have called what waits for it itself
+                    self._later.append(work.pop())
                     continue
                 self.failed[here], self.errors[here] = told(found), list(map(type, causes(found)))
                 lacks = any(map(_is_of_memory, causes(found)))
@@ -263,10 +266,10 @@ class Restoring:
             for name, value in found[0].items():
                 if self._of_name.get(name, ("",))[0] == here:
                     self.namespace.setdefault(name, value)
-                elif name.startswith(HELD):
-                    self._finder.give(name, value)
-        for one in later:
-            self.bring_group(one)
+        while self._later and is_first:
+            again, self._later = self._later, []
+            for one in again:
+                self.bring_group(one)
         return key in self._loaded
 
     def _reached(self, group: dict[str, Any]) -> list[str]:
@@ -280,7 +283,8 @@ class Restoring:
         for name in names:
             if name in self._ambient:
                 reached.append(self._ambient[name])
-            elif name.startswith(HELD) and name.endswith(f":{EVERYTHING}"):
+            elif name.startswith(HELD) and name.endswith(f":{EVERYTHING}") and name not in self._spread:
+                self._spread.add(name)
                 reached += [key for one, key in self._ambient.items() if one.startswith(name[:-1])]
         return reached
 
@@ -307,6 +311,9 @@ class Restoring:
             found, unpickler = _Reading(self, group, loads(line), source).read()
         if group["key"] in self._referred:
             self._memos[group["key"]] = unpickler.memo.copy()
+        for name, value in found[0].items():
+            if name.startswith(HELD):
+                self._finder.give(name, value)
         return found
 
     def referred(self, key: str, place: int) -> Any:
