@@ -56,6 +56,12 @@ def module(name: str) -> ModuleType:
     return sys.modules[name]
 
 
+def bound(space: dict[str, Any], name: str, value: Any) -> Any:
+    """What a module's namespace holds from now on: functions that are called to load more may look it up."""
+    space[name] = value
+    return value
+
+
 def shown(text: str) -> Shown:
     return Shown(text)
 
@@ -559,6 +565,7 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     databases,
     referred,
     shown,
+    bound,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

@@ -11,7 +11,7 @@ from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.imported import HELD
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
-from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, SpaceOf, is_full, reducer
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Bound, Reduced, Saving, SpaceOf, is_full, reducer
 from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2
@@ -62,6 +62,11 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
 @reducer(Shown)
 def _shown(_: Saving, value: Shown) -> Reduced:
     return building.shown, (value.shown,)
+
+
+@reducer(Bound)
+def _bound(saving: Saving, value: Bound) -> Reduced:
+    return building.bound, (saving.space_of(value.space), value.name, value.value)
 
 
 @reducer(SpaceOf)

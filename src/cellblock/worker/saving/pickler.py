@@ -95,6 +95,13 @@ class SpaceOf:
         self.module = module
 
 
+class Bound:
+    """Stands for a value that is to be in a module's namespace as soon as it is loaded."""
+
+    def __init__(self, space: dict[str, Any], name: str, value: Any) -> None:
+        self.space, self.name, self.value = space, name, value
+
+
 class Saving:
     """What reducers have to know of the group that is pickled: what it defines itself, and what lies elsewhere."""
 
@@ -307,5 +314,5 @@ def is_full(one: types.CellType) -> bool:
 
 
 __all__ = [
-    "REDUCERS", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse",
+    "REDUCERS", "Bound", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse",
 ]  # fmt: skip

@@ -25,6 +25,7 @@ from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, re
 _PATCH = "@patch:"
 _PROCESS, _SETTINGS = "@process", "@settings"
 _REMEDY = "run the cells again that made it"
+_AGAIN = "set again what its functions and classes held"
 _ITSELF = "it is being loaded, and needs this"
 _GROWS, _PLENTY = 64, 512 * 2**20
 """More times than objects are larger than what they are saved as, and more than code of values takes besides."""
@@ -50,12 +51,25 @@ def load(
     Raises WrongVersion before anything is bound, and MemoryError where the process may not hold what was saved. What
     the record tells as lost is not told again.
     """
-    restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
-    with restoring.importing():
-        rows = restoring.bring_all() + restoring.surround()
-    if restoring.short:
-        raise MemoryError
-    return rows
+    before = dict(namespace)
+    rows = list[list[str]]()
+    while True:
+        restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
+        with restoring.importing():
+            rows += restoring.bring_all()
+            again = restoring.unmade()
+            if not again:
+                rows += restoring.surround()
+        if restoring.short:
+            raise MemoryError
+        if not again:
+            return rows
+        rows = [
+            [module, "module", f"some of it is as its code makes it: {reason}", _AGAIN] for module, (_, reason) in again.items()
+        ]
+        record = {**record, "again": {**record.get("again", {}), **{module: names for module, (names, _) in again.items()}}}
+        namespace.clear()
+        namespace.update(before)
 
 
 class Restoring:
@@ -82,6 +96,8 @@ class Restoring:
         self._ambient: dict[str, str] = dict(record["ambient"])
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self.failed: dict[str, str] = dict(record.get("left_out", ()))
+        self._again: dict[str, list[str]] = record.get("again", {})
+        """Of modules of the session's own, names that could not be loaded, and that their code makes."""
         self.errors: dict[str, list[type[BaseException]]] = {}
         """The types of what was raised by groups that could not be loaded, and of what that came from: errors
         themselves hold what was loaded."""
@@ -95,7 +111,6 @@ class Restoring:
         self._spread: set[str] = set()
         self.originals: dict[tuple[str, str], Any] = {}
         self._referred = {key for group in record["groups"] for key in group.get("refers", ())}
-        self._finder = Finder(self._origin, self._ask)
         self._memos: dict[str, dict[int, Any]] = {}
         """Of groups of which others refer to single objects: these objects by their places."""
 
@@ -103,14 +118,27 @@ class Restoring:
     def importing(self) -> Iterator[None]:
         """Have imports find the modules that were saved, and those the names of `__main__` that are still to come."""
         self.namespace["__getattr__"] = look = self.look
+        self._finder = Finder(self._origin, self._ask)
         sys.meta_path.insert(0, self._finder)
         try:
             yield
         finally:
             sys.meta_path[:] = [one for one in sys.meta_path if one is not self._finder]
             self._finder.settle()
+            del self._finder  # which refers to this
             if self.namespace.get("__getattr__") is look:
                 del self.namespace["__getattr__"]
+
+    def unmade(self) -> dict[str, tuple[list[str], str]]:
+        """Load what modules of the session's own hold. Of those of which some could not be, unless their code was run
+        already: the names, and the first reason.
+        """
+        found: dict[str, tuple[list[str], str]] = {}
+        for label, key in self._ambient.items():
+            module, _, name = label.removeprefix(HELD).partition(":")
+            if label.startswith(HELD) and module not in self._again and not self.bring_group(key) and key in self.failed:
+                found.setdefault(module, ([], self.failed[key]))[0].append(name)
+        return found
 
     def _ask(self, module: str, name: str) -> Any:
         """What a module of the session's own holds, before its turn has come."""
@@ -123,6 +151,7 @@ class Restoring:
         """Run the code of modules of which something could not be saved. Where it fails that is lost, as was told."""
         for name in [one.removeprefix(IMPORT) for one in self._ambient if one.startswith(IMPORT)]:
             work, origin = f"run {name}", self._origin(name)
+            sys.modules.pop(name, None)  # of an attempt before this
             if origin is not None and any(origin[4:]) and work not in self.failed:
                 self._announce(work)
                 with suppress(BaseException):
@@ -132,7 +161,10 @@ class Restoring:
         """What a module was made of, where that was saved."""
         label = f"{IMPORT}{name}"
         key = self._ambient.get(label)
-        return self._loaded[key][0][label] if key is not None and self.bring_group(key) else None
+        if key is None or not self.bring_group(key):
+            return None
+        *origin, again = self._loaded[key][0][label]
+        return (*origin, [*again, *self._again.get(name, ())]) if len(origin) == 4 else (*origin, again)
 
     def bring_all(self) -> list[list[str]]:
         """Bind every name, in the order of the groups, in which their bytes are fetched ahead.
@@ -217,6 +249,10 @@ class Restoring:
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
         if not self.bring_group(key):
+            if isinstance(label, str) and label.startswith(HELD):
+                module, _, name = label.removeprefix(HELD).partition(":")
+                if name in self._again.get(module, ()):
+                    return building.attribute(module, name)
             raise ImportError(f"what it needs could not be loaded: {self.failed.get(key, _ITSELF)}")
         named, anonymous = self._loaded[key]
         return named[label] if isinstance(label, str) else anonymous[label]

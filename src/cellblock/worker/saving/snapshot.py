@@ -30,12 +30,12 @@ from cellblock.worker.saving import (
 from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
-from cellblock.worker.saving.facts import is_a, qualname_of, sayable, storable, told
+from cellblock.worker.saving.facts import is_a, names_in, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.imported import HELD, IMPORT
 from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, is_around, kind_of, path_to
 from cellblock.worker.saving.origins import Origins
-from cellblock.worker.saving.pickler import Saving
+from cellblock.worker.saving.pickler import Bound, Saving
 from cellblock.worker.saving.sets import order
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.texts import unify
@@ -440,7 +440,8 @@ class _Writing:
         """Write all. The pickler."""
         snapshot, walk = self._snapshot, self._snapshot._walk
         labels = snapshot._labels
-        named = {labels[one]: walk.values[one] for one in sorted(labels.keys() & self._roots, key=labels.__getitem__)}
+        named = dict(sorted(map(self._named, labels.keys() & self._roots), key=_in_turn))
+        self.saving.kept.append(named)
         # all of the group's: their positions are what others refer to
         others = [one for one in self._whole if one not in snapshot._labels]
         anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
@@ -450,6 +451,15 @@ class _Writing:
         if self._sink is not None:
             self.numbers = unify(self._sink, pickler, self.saving.begin)
         return pickler
+
+    def _named(self, number: int) -> tuple[str, Any]:
+        """A label and its value, which a module holds at once where it needs nothing else of the group."""
+        walk, label = self._snapshot._walk, self._snapshot._labels[number]
+        value = walk.values[number]
+        if len(self._roots) == 1 or label.endswith(":__getattr__") or not label.startswith(HELD) or walk.needs[number] or walk.defines(number):
+            return label, value
+        module, _, name = label.removeprefix(HELD).partition(":")
+        return label, Bound(names_in(self._snapshot._origins.own[module][0]), name, value)
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None
@@ -493,6 +503,11 @@ class _Writing:
         if self._snapshot.trial is not None:
             self.pieces.update(pieces_of(view, chunks))
         return view.nbytes, chunks
+
+
+def _in_turn(item: tuple[str, Any]) -> tuple[bool, str]:
+    label, value = item
+    return type(value) is not Bound, label
 
 
 def names_of(namespace: dict[str, Any]) -> list[str]:
