@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cellblock.worker.saving import load, patches, save
+from cellblock.worker.saving import imported, load, save
 
 World = dict[str, Any]
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cellblock.worker.saving import WrongVersion, load, patches, replay, save, sources
+from cellblock.worker.saving import WrongVersion, imported, load, replay, save, sources
 from cellblock.worker.saving.codecs import codec
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.pickler import registered

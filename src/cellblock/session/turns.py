@@ -353,7 +353,8 @@ class Turns:
             self.notebook.record(draft, {})
             lost, self._lost, note, self._note = self._lost, (), self._note, ""
             if self._lasting is not None:
-                lost += self._lasting.to_tell()
+                gone = {one.name for one in lost}
+                lost += tuple(one for one in self._lasting.to_tell() if one.name not in gone)
         return Execution(
             kernel,
             self.limits,

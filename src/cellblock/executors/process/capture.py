@@ -31,7 +31,8 @@ from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
-from cellblock.worker.saving.losses import UNLOADABLE
+from cellblock.worker.saving.imported import HELD
+from cellblock.worker.saving.losses import called, unloadable
 
 _MAKING_SECONDS = 10.0
 _ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
@@ -350,10 +351,11 @@ def _unloadable(snapshot: Snapshot, failed: dict[str, str]) -> Iterator[Lost]:
         needed = next((one for one in group.needs if one in failed), None)
         if needed is not None:
             failed.setdefault(group.key, f"what it needs could not be loaded: {failed[needed]}")
-    for name in snapshot.names:
-        if name.group in failed:
-            reason = f"it could not be loaded again: {failed[name.group]}"
-            yield Lost(name=name.name, type=name.type, reason=reason, remedy=UNLOADABLE)
+    held = [(called(label), "", key) for label, key in snapshot.ambient if label.startswith(HELD)]
+    for name, kind, group in (*((one.name, one.type, one.group) for one in snapshot.names), *held):
+        if group in failed:
+            reason = f"it could not be loaded again: {failed[group]}"
+            yield Lost(name=name, type=kind, reason=reason, remedy=unloadable(reason))
 
 
 def _unkept(path: str) -> Lost:

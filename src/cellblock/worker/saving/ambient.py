@@ -24,7 +24,7 @@ from typing import Any
 
 from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import hook_of, on_import
-from cellblock.worker.saving import settings
+from cellblock.worker.saving import imported, settings
 from cellblock.worker.saving.facts import is_a, names_in
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import registered
@@ -217,9 +217,9 @@ def lead(value: dict[str, Any]) -> None:
 
 
 def _reducers(namespace: dict[str, Any]) -> dict[type, Any]:
-    """What cells registered with copyreg."""
-    table = copyreg.dispatch_table
-    return {kind: one for kind, one in table.items() if getattr(one, "__globals__", None) is namespace}
+    """What cells, and modules of the session's own, registered with copyreg."""
+    spaces = {id(namespace), *(id(names_in(module)) for _, module, _ in imported.found())}
+    return {kind: one for kind, one in copyreg.dispatch_table.items() if id(getattr(one, "__globals__", 0)) in spaces}
 
 
 def _set_warnings(value: list[Any]) -> None:

@@ -27,6 +27,7 @@ from types import (
 from typing import Any
 
 from cellblock.worker.references import Shown, referred
+from cellblock.worker.saving.facts import told
 
 _OF_TYPES = {
     kind.__name__: kind
@@ -41,10 +42,7 @@ for _value in ({}.keys(), {}.values(), {}.items(), iter(()), iter([]), iter({}),
 
 def attribute(module: str, path: str) -> Any:
     """What a module, imported if need be, holds under a dotted path."""
-    found: Any = sys.modules.get(module)
-    if found is None:
-        __import__(module)
-        found = sys.modules[module]
+    found: Any = _imported(module)
     for part in path.split("."):
         found = getattr(found, part)
     return found
@@ -52,8 +50,16 @@ def attribute(module: str, path: str) -> Any:
 
 def module(name: str) -> ModuleType:
     if name not in sys.modules:
-        __import__(name)
+        try:
+            __import__(name)
+        except (ModuleNotFoundError, MemoryError):  # which tell enough
+            raise
+        except (Exception, SystemExit) as error:  # of the module's own code
+            raise ImportError(f"import {name} fails: {told(error)}", name=name) from error.with_traceback(None)
     return sys.modules[name]
+
+
+_imported = module
 
 
 def bound(space: dict[str, Any], name: str, value: Any) -> Any:

@@ -11,9 +11,9 @@ from hashlib import sha256
 from json import dumps, loads
 from typing import Any
 
-from cellblock.worker.saving import patches
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.streams import CHUNK, Put
+from cellblock.worker.saving.targets import targets_of
 
 Unchanged = Callable[[int, int], bool]
 
@@ -62,7 +62,7 @@ class Evidence:
         for block in blocks:
             key = f"{len(block)}-{sha256(repr(block).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
             if key not in self._targets:
-                self._targets[key] = known[key] if key in known else patches.targets_of(block.values())
+                self._targets[key] = known[key] if key in known else targets_of(block.values())
         return [chain for chains in self._targets.values() for chain in chains]
 
     def index(self) -> str:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
+from contextlib import suppress
 from functools import partial
 from importlib.util import spec_from_file_location
 from types import ModuleType
@@ -19,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from cellblock.worker.confine import layout
 from cellblock.worker.saving.facts import is_a, names_in
+from cellblock.worker.saving.targets import targets
 
 IMPORT = "@import:"
 """Begins the label of such a module."""
@@ -26,9 +28,10 @@ HELD = "@held:"
 """Begins the label of what such a module holds: its name and that of the attribute follow."""
 _FORMAT = 2
 """Of marshal: see `functions`."""
-Origin = tuple[str, list[str] | None, bytes]
-"""The file of a module, the places of its parts if it is a package, and its code. Records add the names in the module's
-namespace, in order, and those of them that only its code makes again; records of before these have its code run.
+Origin = tuple[str, list[str] | None, bytes, list[list[str]]]
+"""The file of a module, the places of its parts if it is a package, its code, and what its source sets in other objects.
+Records add the names in the module's namespace, in order, and those of them that only its code makes again; older ones
+have the first three alone, and have the code run.
 """
 STANDING = frozenset(
     ("__name__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__", "__path__")
@@ -66,10 +69,13 @@ def _execute_and_keep(loader: Any, module: ModuleType) -> None:
     if code is None or type(spec.origin) is not str:
         _execute(loader, module)
         return
-    kept = marshal.dumps(code, _FORMAT)
+    kept, source = marshal.dumps(code, _FORMAT), None
+    with suppress(ImportError):  # as loaders raise that have none
+        source = loader.get_source(spec.name)
+    chains = targets(source or "")
     exec(code, names_in(module))
     # not before: it may have been loaded anew, and failed, and be what it was
-    _origins[module] = spec.origin, None if places is None else list(places), kept
+    _origins[module] = spec.origin, None if places is None else list(places), kept, chains
 
 
 def found() -> Iterator[tuple[str, ModuleType, Origin]]:
@@ -118,14 +124,14 @@ class Finder:
         origin = self._look(name)
         if origin is None:
             return None
-        file, places, data, *by_value = origin
+        file, places, data, chains, *by_value = (*origin, []) if len(origin) == 3 else origin
         loader: Any = SourceFileLoader(name, file)
 
         def execute(module: ModuleType) -> None:
             del loader.exec_module
             if self._runs or not by_value:
                 exec(marshal.loads(data), names_in(module))  # noqa: S302  # inside the walls, of the session's own
-            _origins[module] = file, places, data
+            _origins[module] = file, places, data, chains
             if by_value:
                 self._made[name] = module, *by_value
                 if not self._runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -21,8 +22,17 @@ _SEARCHED = 200_000
 """So many objects are looked at to find the way to what cannot be saved."""
 
 
-UNLOADABLE = "register a codec for its type with cellblock.codec, and make it again"
-"""The remedy for a value that was saved and cannot be loaded: made again alone it would be lost again."""
+def unloadable(reason: str) -> str:
+    """The remedy for a value that was saved and cannot be loaded, for this reason: made again alone it would be lost
+    again.
+    """
+    failed = _IMPORT_FAILED.search(reason)
+    if failed is not None:
+        return f"have import {failed[1] or failed[2]} succeed again, and make it again"
+    return "register a codec for its type with cellblock.codec, and make it again"
+
+
+_IMPORT_FAILED = re.compile(r"\bimport ([\w.]{1,200}) fails\b|\bNo module named '([\w.]{1,200})'")
 
 
 def called(label: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import causes, told
 from cellblock.worker.saving.imported import HELD, IMPORT, Finder
-from cellblock.worker.saving.losses import UNLOADABLE, called
+from cellblock.worker.saving.losses import called, unloadable
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, reading
@@ -152,7 +152,7 @@ class Restoring:
         for name in [one.removeprefix(IMPORT) for one in self._ambient if one.startswith(IMPORT)]:
             work, origin = f"run {name}", self._origin(name)
             sys.modules.pop(name, None)  # of an attempt before this
-            if origin is not None and any(origin[4:]) and work not in self.failed:
+            if origin is not None and any(origin[5:]) and work not in self.failed:
                 self._announce(work)
                 with suppress(BaseException):
                     self._finder.run(name)
@@ -164,7 +164,7 @@ class Restoring:
         if key is None or not self.bring_group(key):
             return None
         *origin, again = self._loaded[key][0][label]
-        return (*origin, [*again, *self._again.get(name, ())]) if len(origin) == 4 else (*origin, again)
+        return (*origin, [*again, *self._again.get(name, ())]) if len(origin) == 5 else (*origin, again)
 
     def bring_all(self) -> list[list[str]]:
         """Bind every name, in the order of the groups, in which their bytes are fetched ahead.
@@ -195,7 +195,8 @@ class Restoring:
             if key is None or key in self._loaded:
                 continue
             if not self.bring_group(key) and key in self.failed:
-                rows.append([name, kind, f"it could not be loaded: {self.failed[key]}", UNLOADABLE])
+                reason = f"it could not be loaded: {self.failed[key]}"
+                rows.append([name, kind, reason, unloadable(reason)])
         return rows
 
     def look(self, name: str) -> Any:
@@ -458,6 +459,7 @@ class _Reader(Unpickler):
             return self.slots[int(name)]
         if module == "__main__":
             self.restoring.bring([name.partition(".")[0]])
+        building.module(module)
         return super().find_class(module, name)
 
 

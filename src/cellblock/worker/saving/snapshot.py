@@ -33,7 +33,7 @@ from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, names_in, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.imported import HELD, IMPORT
-from cellblock.worker.saving.losses import PART, UNLOADABLE, Unsaved, advice, called, is_around, kind_of, path_to
+from cellblock.worker.saving.losses import PART, Unsaved, advice, called, is_around, kind_of, path_to, unloadable
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Bound, Saving
 from cellblock.worker.saving.sets import order
@@ -137,7 +137,10 @@ class _Snapshot:
         with self._losing("what cells changed in modules"):
             begin("around what cells changed in modules")
             chains = self.evidence.targets(ambient.blocks().values())
-            for patch in patches.find(chains, self._namespace, self._origins):
+            found = patches.find(chains, self._namespace, self._origins)
+            for made, (*_, said) in self._origins.own.values():
+                found += patches.find(said, names_in(made), self._origins)
+            for patch in dict.fromkeys(found):
                 if patch.module not in self._origins.own:
                     with self._losing(f"{patch.module}.{patch.path}"):
                         self._put_around(f"patch:{patch.module}:{patch.path}", patches.value_of(patch))
@@ -521,7 +524,7 @@ def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
     if type(error) is Unsaved:
         return error.reason, error.remedy
     if type(error) is Ended:
-        return str(error), UNLOADABLE
+        return str(error), unloadable(str(error))
     if is_a(error, MemoryError):
         return "the session's memory limit leaves no room to save it in", "raise max_memory_mb, and make it again"
     what, remedy = advice(culprit)
