@@ -16,7 +16,7 @@ from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.deep import Deep
-from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, names_in
+from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
 from cellblock.worker.saving.objects import giver_of, way_of
 from cellblock.worker.saving.imported import is_library
@@ -266,10 +266,14 @@ class Saving:
 
     def _of_module(self, kind: type) -> dict[str, Any]:
         """Objects of this type that the type's own module, one of a library's, holds: `dataclasses.MISSING`."""
-        module = sys.modules.get(module_of(kind)) if self.origins.of(kind) is not None else None
+        known = self.origins.of(kind) is not None or not flags_of(kind) & _HEAP  # not `sys.version_info`: it has that name
+        module = sys.modules.get(module_of(kind)) if known else None
         if not is_a(module, types.ModuleType) or not is_library(module):  # type: ignore[arg-type]
             return {}
         return {name: value for name, value in list(names_in(module).items()) if type(value) is kind}
+
+
+_HEAP = 1 << 9
 
 
 def _of_exactly(kind: type, table: dict[type, T]) -> T | None:

@@ -224,6 +224,9 @@ class Restoring:
         rows = []
         order: list[str] = []
         for label, key in sorted((self._ambient if what is None else what).items(), key=_late):
+            module, _, name = label.removeprefix(HELD).partition(":")
+            if name in self._again.get(module, ()):  # its code made it
+                continue
             try:
                 if not self.bring_group(key):
                     raise ImportError(self.failed[key])
