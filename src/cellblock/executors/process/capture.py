@@ -352,9 +352,9 @@ def _unloadable(snapshot: Snapshot, failed: dict[str, str]) -> Iterator[Lost]:
         if needed is not None:
             failed.setdefault(group.key, f"what it needs could not be loaded: {failed[needed]}")
     held = [(called(label), "", key) for label, key in snapshot.ambient if label.startswith(HELD)]
-    for name, kind, group in (*((one.name, one.type, one.group) for one in snapshot.names), *held):
-        if group in failed:
-            reason = f"it could not be loaded again: {failed[group]}"
+    for name, kind, key in (*((one.name, one.type, one.group) for one in snapshot.names), *held):
+        if key in failed:
+            reason = f"it could not be loaded again: {failed[key]}"
             yield Lost(name=name, type=kind, reason=reason, remedy=unloadable(reason))
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import flags_of, is_a, module_of, name_of, names_in, qualname_of
-from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.imported import is_library
+from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import VARIABLES
 

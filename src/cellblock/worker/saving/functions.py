@@ -11,7 +11,17 @@ from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.imported import HELD
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
-from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Bound, Reduced, Saving, SpaceOf, is_full, reducer
+from cellblock.worker.saving.pickler import (
+    BUILDER,
+    NUMBERS,
+    STAND_INS,
+    Bound,
+    Reduced,
+    Saving,
+    SpaceOf,
+    is_full,
+    reducer,
+)
 from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2

@@ -10,9 +10,9 @@ import marshal
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator
-from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from contextlib import suppress
 from functools import partial
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import ModuleType
 from typing import Any
@@ -29,9 +29,9 @@ HELD = "@held:"
 _FORMAT = 2
 """Of marshal: see `functions`."""
 Origin = tuple[str, list[str] | None, bytes, list[list[str]]]
-"""The file of a module, the places of its parts if it is a package, its code, and what its source sets in other objects.
-Records add the names in the module's namespace, in order, and those of them that only its code makes again; older ones
-have the first three alone, and have the code run.
+"""The file of a module, the places of its parts if it is a package, its code, and what its source sets in others.
+Records add the names in the module's namespace, in order, and those of them that only its code makes again; older ones have the
+first three alone, and have the code run.
 """
 STANDING = frozenset(
     ("__name__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__", "__path__")
@@ -172,7 +172,7 @@ class Finder:
         """Have the modules be as others are, with their names in the order that they had."""
         for name, (module, order, _) in self._made.items():
             space, given = names_in(module), self._given.get(name, {})
-            del space["__getattr__"]
+            space.pop("__getattr__", None)
             if "__getattr__" in given:
                 space["__getattr__"] = given["__getattr__"]
             for one in order:

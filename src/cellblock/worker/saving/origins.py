@@ -14,8 +14,8 @@ _MISSING = object()
 
 
 class Origins:
-    """What is looked up while one snapshot is taken. `namespace` is that of `__main__`, whose things have no origin; nor
-    have those of the session's own modules.
+    """What is looked up while one snapshot is taken. `namespace` is that of `__main__`, whose things have no origin,
+    like those of the session's own modules.
     """
 
     __slots__ = ("_found", "_namespace", "_spaces", "own")

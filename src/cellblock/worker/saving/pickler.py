@@ -17,9 +17,9 @@ from cellblock.worker.saving import building
 from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
+from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
 from cellblock.worker.saving.objects import giver_of, way_of
-from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.walk import Walk
 
 T = TypeVar("T")
@@ -266,7 +266,7 @@ class Saving:
 
     def _of_module(self, kind: type) -> dict[str, Any]:
         """Objects of this type that the type's own module, one of a library's, holds: `dataclasses.MISSING`."""
-        known = self.origins.of(kind) is not None or not flags_of(kind) & _HEAP  # not `sys.version_info`: it has that name
+        known = self.origins.of(kind) is not None or not flags_of(kind) & _HEAP  # as the type of `sys.version_info`
         module = sys.modules.get(module_of(kind)) if known else None
         if not is_a(module, types.ModuleType) or not is_library(module):  # type: ignore[arg-type]
             return {}
@@ -318,5 +318,6 @@ def is_full(one: types.CellType) -> bool:
 
 
 __all__ = [
-    "REDUCERS", "Bound", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer", "refuse",
+    "REDUCERS", "Bound", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer",
+    "refuse",
 ]  # fmt: skip

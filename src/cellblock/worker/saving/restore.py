@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import mmap
 import sys
-import types
 from _pickle import Unpickler
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import MAGIC_NUMBER
 from io import BytesIO
 from json import loads
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from cellblock.worker.saving import ambient, arrays, building, patches
@@ -45,29 +45,30 @@ def load(
 ) -> list[list[str]]:
     """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
+    Where something that a module of the session's own held could not be loaded, all is loaded once more, after the code
+    of such modules was run, which makes it again.
+
     `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
     says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded,
     "" of one that runs no code of the cells.
     Raises WrongVersion before anything is bound, and MemoryError where the process may not hold what was saved. What
     the record tells as lost is not told again.
     """
-    before = dict(namespace)
-    rows = list[list[str]]()
+    before, again, rows = dict(namespace), dict[str, list[str]](), list[list[str]]()
     while True:
-        restoring = Restoring(namespace, record, get, gather(get) if fill is None else fill, announce or (lambda _: None))
+        restoring = Restoring(namespace, record, get, fill or gather(get), announce or (lambda _: None), again)
         with restoring.importing():
-            rows += restoring.bring_all()
-            again = restoring.unmade()
-            if not again:
-                rows += restoring.surround()
+            lost = restoring.bring_all()
+            unmade = restoring.unmade()
+            if not unmade:
+                lost += restoring.surround()
         if restoring.short:
             raise MemoryError
-        if not again:
-            return rows
-        rows = [
-            [module, "module", f"some of it is as its code makes it: {reason}", _AGAIN] for module, (_, reason) in again.items()
-        ]
-        record = {**record, "again": {**record.get("again", {}), **{module: names for module, (names, _) in again.items()}}}
+        if not unmade:
+            return rows + lost
+        for module, (names, reason) in unmade.items():
+            again[module] = names
+            rows.append([module, "module", f"some of it is as its code makes it: {reason}", _AGAIN])
         namespace.clear()
         namespace.update(before)
 
@@ -82,6 +83,7 @@ class Restoring:
         get: Get,
         fill: Fill,
         announce: Callable[[str], None],
+        again: Mapping[str, list[str]] = MappingProxyType({}),
     ) -> None:
         if record.get("format") != 1:
             raise WrongVersion(f"a record of format {record.get('format')}")
@@ -96,7 +98,7 @@ class Restoring:
         self._ambient: dict[str, str] = dict(record["ambient"])
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self.failed: dict[str, str] = dict(record.get("left_out", ()))
-        self._again: dict[str, list[str]] = record.get("again", {})
+        self._again = again
         """Of modules of the session's own, names that could not be loaded, and that their code makes."""
         self.errors: dict[str, list[type[BaseException]]] = {}
         """The types of what was raised by groups that could not be loaded, and of what that came from: errors
@@ -136,7 +138,9 @@ class Restoring:
         found: dict[str, tuple[list[str], str]] = {}
         for label, key in self._ambient.items():
             module, _, name = label.removeprefix(HELD).partition(":")
-            if label.startswith(HELD) and module not in self._again and not self.bring_group(key) and key in self.failed:
+            if not label.startswith(HELD) or module in self._again:
+                continue
+            if not self.bring_group(key) and key in self.failed:
                 found.setdefault(module, ([], self.failed[key]))[0].append(name)
         return found
 
@@ -313,9 +317,7 @@ class Restoring:
         return key in self._loaded
 
     def _reached(self, group: dict[str, Any]) -> list[str]:
-        """The groups of the names that functions of this group mention, here or in their module: loading another may call
-        one of them.
-        """
+        """The groups of the names that functions of this group mention: loading another may call one of them."""
         names = group["reaches"]
         if EVERYTHING in names:
             return [key for key, _ in self._of_name.values()]
@@ -393,7 +395,7 @@ class _Reading:
         self._buffers = group["buffers"]
         self._spaces = spaces
         self._source = source
-        self._modules: dict[int, types.ModuleType] = {}
+        self._modules: dict[int, ModuleType] = {}
 
     def read(self) -> tuple[tuple[dict[str, Any], Sequence[Any]], Unpickler]:
         """What the group holds, and the unpickler, whose memo others may refer to."""
@@ -426,7 +428,7 @@ class _Reading:
 
         return fill
 
-    def hand(self, space: dict[str, Any]) -> types.ModuleType:
+    def hand(self, space: dict[str, Any]) -> ModuleType:
         """The module made by hand whose dictionary this is."""
         return self._modules[id(space)]
 
@@ -437,7 +439,7 @@ class _Reading:
             return vars(building.module(name))
         space: dict[str, Any] = {}
         if how == "hand":
-            made = types.ModuleType(name)
+            made = ModuleType(name)
             space = vars(made)
             self._modules[id(space)] = made
             known, name = more
@@ -445,7 +447,7 @@ class _Reading:
                 sys.modules[made.__name__] = made
         if name in ("builtins", "builtins module"):
             standard: Any = self._restoring.namespace.get("__builtins__", __builtins__)
-            is_dict = name == "builtins" and isinstance(standard, types.ModuleType)
+            is_dict = name == "builtins" and isinstance(standard, ModuleType)
             space["__builtins__"] = vars(standard) if is_dict else standard
         return space
 

@@ -459,7 +459,9 @@ class _Writing:
         """A label and its value, which a module holds at once where it needs nothing else of the group."""
         walk, label = self._snapshot._walk, self._snapshot._labels[number]
         value = walk.values[number]
-        if len(self._roots) == 1 or label.endswith(":__getattr__") or not label.startswith(HELD) or walk.needs[number] or walk.defines(number):
+        if not label.startswith(HELD) or label.endswith(":__getattr__") or len(self._roots) == 1:
+            return label, value
+        if walk.needs[number] or walk.defines(number):
             return label, value
         module, _, name = label.removeprefix(HELD).partition(":")
         return label, Bound(names_in(self._snapshot._origins.own[module][0]), name, value)

@@ -1,9 +1,9 @@
 """Loading what a snapshot wrote anew once, in the process that wrote it and will end: what fails is told in time.
 
 Groups that the standard pickler wrote alone are not tried: nothing of a cell's has a say in them. The definitions that
-the others need are loaded again, too; for other names the session's own values stand in the namespace, and in modules
-of the session's own. The process has walls: an `OSError`, also one that led to another error, and a lack of memory or of
-threads say nothing of how a restore will go.
+the others need are loaded again, too; for other names the session's own values stand in the namespace, and in the
+session's own modules. The process has walls: an `OSError`, also one that led to another error, and a lack of memory or
+of threads say nothing of how a restore will go.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Trial:
         failed: list[list[str]] = []
         with restoring.importing():
             for name, module in own.items():
-                here = {one: value for one, value in imported.held(module).items() if f"{HELD}{name}:{one}" not in again}
+                stay = imported.held(module).items()
+                here = {one: value for one, value in stay if f"{HELD}{name}:{one}" not in again}
                 vars(building.module(name)).update(here)
             for key in self._fresh:
                 say(key, failed)
