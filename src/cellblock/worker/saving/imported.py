@@ -30,8 +30,8 @@ _FORMAT = 2
 """Of marshal: see `functions`."""
 Origin = tuple[str, list[str] | None, bytes, list[list[str]]]
 """The file of a module, the places of its parts if it is a package, its code, and what its source sets in others.
-Records add the names in the module's namespace, in order, and those of them that only its code makes again; older ones have the
-first three alone, and have the code run.
+Records add the names in the module's namespace, in order, and those of them that only its code makes again; older ones
+have the first three alone, and have the code run.
 """
 STANDING = frozenset(
     ("__name__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__", "__path__")
