@@ -316,6 +316,8 @@ class _Snapshot:
             BaseException.with_traceback(error, None)  # its frames would count among what refers to the values
             if is_a(error, RecursionError) and not deep:
                 return self._try(work, key, roots, kept=kept, deep=True)
+            if is_a(error, SystemError) and deep:  # an allocation failed far down
+                error = Unsaved(values[0], "it nests too deep for the memory there is", "keep it in a flat list")
             if type(error) is Unsaved:
                 return error, error.culprit
             return error, None if writing is None else writing.saving.last
