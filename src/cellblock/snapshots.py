@@ -10,6 +10,8 @@ from sys import getsizeof
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from cellblock.cell import Lost
+from cellblock.worker.saving.imported import HELD
+from cellblock.worker.saving.losses import called
 
 CHUNK_BYTES = 2**20
 """The most that one chunk holds."""
@@ -157,10 +159,15 @@ class Snapshot:
                 object.__setattr__(self, name, Rows(kind, values))
 
     def groups_of_names(self) -> dict[str, Row]:
-        """The group of each name, to be compared with that of another snapshot."""
+        """The group of each name, and of what modules hold, to be compared with that of another snapshot."""
         assert isinstance(self.groups, Rows)
         groups = self.groups.by_first()
-        return {one.name: groups[one.group] for one in self.names}
+        return {name: groups[group] for name, _, group in self.saved()}
+
+    def saved(self) -> Iterator[tuple[str, str, str]]:
+        """Names, types and groups of what was saved; of what modules of the session's own hold, "" for a type."""
+        yield from ((one.name, one.type, one.group) for one in self.names)
+        yield from ((called(label), "", key) for label, key in self.ambient if label.startswith(HELD))
 
     def held(self) -> int:
         """Bytes that it takes in memory, as it is and as the trees that a store keeps of it."""

@@ -260,3 +260,21 @@ def test_loss_that_flush_found_is_told_once_after_a_restore(opened: Open) -> Non
     assert [one.name for one in session.unsaved] == ["a"]
     session.hibernate()
     assert [(one.name, one.alive) for one in session.run("1").lost] == [("a", False)]
+
+
+def test_what_of_a_module_cannot_be_loaded_is_told_and_made_by_its_code(opened: Open) -> None:
+    session = opened()
+    damaged = "class A:\n    def __setstate__(self, state): raise ValueError('damaged')\n"
+    session.files.write("conf.py", f"{damaged}bad = A()\nbad.x = 1\nn = 0\nrows = []\n")
+    session.files.write("uses.py", "import conf\nconf.rows.append('begun')\n")
+    session.run("import conf, uses; conf.n = 5; rows = conf.rows; kind = conf.A")
+    session.flush()
+    assert [(one.name, one.reason) for one in session.unsaved] == [
+        ("conf.bad", "it could not be loaded again: ValueError: damaged")
+    ]
+    session.hibernate()
+    cell = session.run("conf.n, rows is conf.rows, rows, kind is conf.A, conf.bad.x")
+    assert cell.value == (5, True, ["begun"], True, 1)
+    (told,) = [one for one in cell.lost if not one.alive]
+    assert (told.name, told.reason) == ("conf", "some of it is as its code makes it: ValueError: damaged")
+    assert told.remedy == "set again what its functions and classes held"

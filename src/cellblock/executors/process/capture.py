@@ -31,8 +31,7 @@ from cellblock.snapshots import File, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
-from cellblock.worker.saving.imported import HELD
-from cellblock.worker.saving.losses import called, unloadable
+from cellblock.worker.saving.losses import unloadable
 
 _MAKING_SECONDS = 10.0
 _ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
@@ -351,8 +350,7 @@ def _unloadable(snapshot: Snapshot, failed: dict[str, str]) -> Iterator[Lost]:
         needed = next((one for one in group.needs if one in failed), None)
         if needed is not None:
             failed.setdefault(group.key, f"what it needs could not be loaded: {failed[needed]}")
-    held = [(called(label), "", key) for label, key in snapshot.ambient if label.startswith(HELD)]
-    for name, kind, key in (*((one.name, one.type, one.group) for one in snapshot.names), *held):
+    for name, kind, key in snapshot.saved():
         if key in failed:
             reason = f"it could not be loaded again: {failed[key]}"
             yield Lost(name=name, type=kind, reason=reason, remedy=unloadable(reason))
