@@ -10,8 +10,7 @@ from sys import getsizeof
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from cellblock.cell import Lost
-from cellblock.worker.saving.imported import HELD
-from cellblock.worker.saving.losses import called
+from cellblock.wire.labels import HELD, called
 
 CHUNK_BYTES = 2**20
 """The most that one chunk holds."""

@@ -10,7 +10,8 @@ from cellblock.errors import CellblockError, MergeConflict
 from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
 from cellblock.session.timeline import is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
-from cellblock.worker.saving.losses import PART, called
+from cellblock.wire.labels import called
+from cellblock.worker.saving.losses import PART
 
 _MOST_TOLD = 20
 _TREES = ("names", "groups", "files")

@@ -47,6 +47,7 @@ from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
+from cellblock.wire.labels import IMPORT
 from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore, Run, Sow
 from cellblock.wire.messages import Shell as RunShell
 
@@ -395,11 +396,9 @@ class ProcessKernel(LinkedKernel):
                 "the session was saved at the level local, whose names only the guard reads",
                 hint='open it with trust_level="local"',
             )
-        from cellblock.worker.saving.imported import IMPORT
-
         missed = await self._restore_files(snapshot, fetch)
         lost = await self._restore_names(snapshot, fetch, seconds, suspects or Suspects())
-        if any(label.startswith(IMPORT) for label, _ in snapshot.ambient):  # their code was run, and may have written
+        if any(label.startswith(IMPORT) for label, _ in snapshot.ambient):  # their code may have been run, and have written
             async with self._changing:
                 await self.settle_files()
                 async with self._hearing:

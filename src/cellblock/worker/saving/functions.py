@@ -7,9 +7,9 @@ import marshal
 import types
 from typing import Any
 
+from cellblock.wire.labels import HELD
 from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
-from cellblock.worker.saving.imported import HELD
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.pickler import (
     BUILDER,

@@ -18,14 +18,11 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from cellblock.wire.labels import HELD
 from cellblock.worker.confine import layout
 from cellblock.worker.saving.facts import is_a, names_in
 from cellblock.worker.saving.targets import targets
 
-IMPORT = "@import:"
-"""Begins the label of such a module."""
-HELD = "@held:"
-"""Begins the label of what such a module holds: its name and that of the attribute follow."""
 _FORMAT = 2
 """Of marshal: see `functions`."""
 Origin = tuple[str, list[str] | None, bytes, list[list[str]]]

@@ -12,7 +12,7 @@ from typing import Any
 
 from cellblock.worker.references import is_runners
 from cellblock.worker.saving.facts import attributes_of, full_name, is_a, module_of, mro_of, own_attributes
-from cellblock.worker.saving.imported import HELD, is_own
+from cellblock.worker.saving.imported import is_own
 from cellblock.worker.saving.walk import parts_of_class
 
 PART = "part of "
@@ -33,18 +33,6 @@ def unloadable(reason: str) -> str:
 
 
 _IMPORT_FAILED = re.compile(r"\bimport ([\w.]{1,200}) fails\b|\bNo module named '([\w.]{1,200})'")
-
-
-def called(label: str) -> str:
-    """The name under which a loss is told, of a name or of what surrounds the names."""
-    if label == "@last":
-        return "_"
-    return label.removeprefix("@").removeprefix("patch:").removeprefix("held:").replace(":", ".")
-
-
-def is_around(label: str) -> bool:
-    """Whether it is of what surrounds the names, and not of what a module of the session's own holds."""
-    return label.startswith("@") and not label.startswith(HELD)
 
 
 class Unsaved(Exception):

@@ -14,10 +14,11 @@ from json import loads
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from cellblock.wire.labels import HELD, IMPORT, called
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import causes, told
-from cellblock.worker.saving.imported import HELD, IMPORT, Finder
-from cellblock.worker.saving.losses import called, unloadable
+from cellblock.worker.saving.imported import Finder
+from cellblock.worker.saving.losses import unloadable
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, reading

@@ -14,6 +14,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from cellblock.text import represent
+from cellblock.wire.labels import HELD, IMPORT, called, is_around
 from cellblock.worker.saving import (
     ambient,
     arrays,
@@ -32,8 +33,7 @@ from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, names_in, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.imported import HELD, IMPORT
-from cellblock.worker.saving.losses import PART, Unsaved, advice, called, is_around, kind_of, path_to, unloadable
+from cellblock.worker.saving.losses import PART, Unsaved, advice, kind_of, path_to, unloadable
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Bound, Saving
 from cellblock.worker.saving.sets import order

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from cellblock.wire.labels import HELD
 from cellblock.worker.saving import building, imported
 from cellblock.worker.saving.facts import full_name
-from cellblock.worker.saving.imported import HELD
 from cellblock.worker.saving.restore import Restoring
 from cellblock.worker.saving.streams import CHUNK, gather
 

@@ -1,0 +1,20 @@
+"""Labels of what a record holds beside the names: what surrounds them, and what the session's own modules hold."""
+
+from __future__ import annotations
+
+IMPORT = "@import:"
+"""Begins the label of such a module."""
+HELD = "@held:"
+"""Begins the label of what such a module holds: its name and that of the attribute follow."""
+
+
+def called(label: str) -> str:
+    """The name under which a loss is told, of a name or of what surrounds the names."""
+    if label == "@last":
+        return "_"
+    return label.removeprefix("@").removeprefix("patch:").removeprefix("held:").replace(":", ".")
+
+
+def is_around(label: str) -> bool:
+    """Whether it is of what surrounds the names, and not of what a module of the session's own holds."""
+    return label.startswith("@") and not label.startswith(HELD)
