@@ -398,7 +398,7 @@ class ProcessKernel(LinkedKernel):
             )
         missed = await self._restore_files(snapshot, fetch)
         lost = await self._restore_names(snapshot, fetch, seconds, suspects or Suspects())
-        if any(label.startswith(IMPORT) for label, _ in snapshot.ambient):  # their code may have been run, and have written
+        if any(label.startswith(IMPORT) for label, _ in snapshot.ambient):  # their code may have been run, and write
             async with self._changing:
                 await self.settle_files()
                 async with self._hearing:
