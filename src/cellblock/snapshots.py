@@ -10,7 +10,7 @@ from sys import getsizeof
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from cellblock.cell import Lost
-from cellblock.wire.labels import HELD, called
+from cellblock.labels import HELD, called
 
 CHUNK_BYTES = 2**20
 """The most that one chunk holds."""

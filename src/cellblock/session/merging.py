@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cellblock.errors import CellblockError, MergeConflict
+from cellblock.labels import called
 from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
 from cellblock.session.timeline import is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
-from cellblock.wire.labels import called
 from cellblock.worker.saving.losses import PART
 
 _MOST_TOLD = 20

@@ -43,11 +43,11 @@ from cellblock.hosting.loops import OfLoop
 from cellblock.hosting.shortage import short_of
 from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
+from cellblock.labels import IMPORT
 from cellblock.network import Traffic
 from cellblock.snapshots import Snapshot
 from cellblock.walls import Applied, Wall
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.labels import IMPORT
 from cellblock.wire.messages import Awake, Bind, Clear, Hello, Request, Restore, Run, Sow
 from cellblock.wire.messages import Shell as RunShell
 

@@ -7,7 +7,7 @@ import marshal
 import types
 from typing import Any
 
-from cellblock.wire.labels import HELD
+from cellblock.labels import HELD
 from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cellblock.wire.labels import HELD
+from cellblock.labels import HELD
 from cellblock.worker.confine import layout
 from cellblock.worker.saving.facts import is_a, names_in
 from cellblock.worker.saving.targets import targets

@@ -14,7 +14,7 @@ from json import loads
 from types import MappingProxyType, ModuleType
 from typing import Any
 
-from cellblock.wire.labels import HELD, IMPORT, called
+from cellblock.labels import HELD, IMPORT, called
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import causes, told
 from cellblock.worker.saving.imported import Finder

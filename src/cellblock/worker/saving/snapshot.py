@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+from cellblock.labels import HELD, IMPORT, called, is_around
 from cellblock.text import represent
-from cellblock.wire.labels import HELD, IMPORT, called, is_around
 from cellblock.worker.saving import (
     ambient,
     arrays,

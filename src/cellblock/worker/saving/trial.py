@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from cellblock.wire.labels import HELD
+from cellblock.labels import HELD
 from cellblock.worker.saving import building, imported
 from cellblock.worker.saving.facts import full_name
 from cellblock.worker.saving.restore import Restoring
