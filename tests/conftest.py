@@ -25,6 +25,12 @@ def pytest_report_header() -> str:
     return f"cellblock: {cellblock.__file__}"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have tests be in the terminal that they make: pytest tells its processes how wide its own is."""
+    if hasattr(config, "workerinput"):
+        os.environ.pop("COLUMNS", None)
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Set which tests are never tried again, and have the tests that run alone in one process, last."""
