@@ -228,3 +228,33 @@ def test_session_that_is_not_used_hibernates_on_the_next_loop_too(tmp_path: Path
 
     assert [_run(use) for _ in range(3)] == [True, True, True]
     _run(session.close)
+
+
+def _run_a_cell(session: AsyncSession) -> None:
+    asyncio.run(session.run(_MAKES))
+
+
+def _cut_a_cell_short(session: AsyncSession) -> None:
+    async def main() -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(session.run(f"{_MAKES}\nwhile True: pass"), 0.5)
+
+    asyncio.run(main())
+
+
+_MAKES = "import os\ntoken = os.urandom(4).hex()\nopen('token', 'w').write(token)\nNone"
+
+
+@pytest.mark.parametrize("way", [_run_a_cell, _cut_a_cell_short])
+@pytest.mark.parametrize("reads", [True, False])
+def test_what_was_done_on_loops_that_ended_is_what_a_closed_session_has(way: Way, reads: bool, tmp_path: Path) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    session = _opened(state)
+    _within(lambda: way(session))
+    told = [_run(lambda: session.get("token"))] if reads else []
+    _run(session.close)
+    with Session("one", state=state) as again:
+        assert again.resumed is not None
+        assert (again.resumed.lost, again.resumed.replayed) == ((), ())
+        assert again.files.read("token").decode() == again["token"]
+        assert told in ([], [again["token"]])

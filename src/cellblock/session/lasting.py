@@ -246,11 +246,10 @@ class Lasting:
         await to_thread.run_sync(self._held.configure, settings)
 
     async def finish(self) -> None:
-        """Until everything is in a commit or in the journal. StoreError for what the store does not take."""
-        self._go_on_here()
-        await self._log_deletions()
-        await self._idle.wait()
-        await self._logged_or_committed()
+        """Until the commits of all steps were made or tried. StoreError for what the journal does not have either."""
+        await self._try_commits()
+        if any(not step.logged for step in self._queue):
+            self._raise_failure()
 
     async def close(self) -> None:
         """Let others have the session."""
@@ -442,12 +441,9 @@ class Lasting:
 
     async def _durable(self) -> None:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
-        await self._logged_or_committed()
-        await self._moved()
-
-    async def _logged_or_committed(self) -> None:
         if any(not step.logged for step in self._queue):
             await self.committed()
+        await self._moved()
 
     async def _moved(self) -> None:
         """Have the store hold that the session stands where it does."""
@@ -548,11 +544,18 @@ class Lasting:
 
     async def committed(self) -> None:
         """Until all steps are in the store. What keeps the oldest out is raised, and what else is at risk told."""
+        await self._try_commits()
+        self._raise_failure()
+
+    async def _try_commits(self) -> None:
+        """Have the commits of all steps made, or tried."""
         self._go_on_here()
         await self._log_deletions()
         if self._queue and not self._working:
             self._go_on()
         await self._idle.wait()
+
+    def _raise_failure(self) -> None:
         if (failure := self._failure) is not None and self._queue:
             raise type(failure)(f"{failure.args[0]}; not in the store yet: {self._waiting()}", hint=failure.hint)
 

@@ -345,7 +345,7 @@ class AsyncSession(Versions):
             if lasting is not None:
                 with suppress(CellblockError):  # it is tried once more
                     await self._catch_up_between_calls(lasting)
-                    await lasting.finish()
+                    await lasting.committed()
         finally:
             if self._kernel is not None:
                 kernel, self._kernel = self._kernel, None
@@ -353,7 +353,7 @@ class AsyncSession(Versions):
             self._lasting = None
             if lasting is not None:
                 try:
-                    await lasting.finish()  # what has ended meanwhile
+                    await lasting.committed()  # what has ended meanwhile
                 except CellblockError:
                     with suppress(StoreError):  # the first names what is lost
                         await lasting.close()

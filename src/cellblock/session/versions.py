@@ -350,7 +350,7 @@ class Versions(Turns):
         turn; `committed` must follow.
         """
         lasting.commit_deletions()
-        await lasting.finish()  # what saves states is no process of a cell's
+        await lasting.committed()  # what saves states is no process of a cell's
         kernel = self._kernel
         if kernel is not None and not lasting.by_source and await kernel.stirred():
             step = HostStep("run", buffers=(_WENT_ON.encode(),))
