@@ -101,6 +101,9 @@ def held_up(self, *given):
     may_commit.wait()
     return write(self, *given)
 Lasting._write_once = held_up
+async def not_awaited(self, step):
+    pass
+Lasting.read = not_awaited  # what is read here tells what there was, and acknowledges nothing
 
 session = Session("one", state=Versioned(url), tools=[ask])
 exec(begin)
@@ -286,3 +289,42 @@ def test_cell_that_shows_something_else_when_it_is_run_again_is_told(url: str, s
             assert session.resumed is not None
             assert [one.name for one in session.resumed.lost] == expected
             session.flush()
+
+
+READS = {
+    "get": 'session["token"]',
+    "names": 'session.names()["token"].preview.strip("\'")',
+    "files.read": 'session.files.read("token").decode()',
+    "aside that reads": 'session.aside("token", reads=True)',
+    "aside": 'session.aside("token")',
+}
+READING = """
+import os, signal, sys, threading
+from cellblock import Session, Versioned
+from cellblock.session.lasting import Lasting
+
+may_commit, write = threading.Event(), Lasting._write_once
+def held_up(self, *given):
+    may_commit.wait()
+    return write(self, *given)
+
+session = Session("one", state=Versioned(sys.argv[1]))
+session.run("x = 1")
+session.flush()
+Lasting._write_once = held_up
+session.run("import os; token = os.urandom(4).hex(); open('token', 'w').write(token); None")
+threading.Timer(0.5, may_commit.set).start()
+print(eval(sys.argv[2]), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("read", READS)
+def test_value_that_the_host_has_read_is_the_same_after_the_death_of_its_program(url: str, read: str) -> None:
+    command = [sys.executable, "-c", READING, url, READS[read]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with Session("one", state=Versioned(url)) as session:
+        assert session.resumed is not None
+        assert (session.resumed.lost, session.resumed.replayed) == ((), ())
+        assert session["token"] == session.files.read("token").decode() == done.stdout.strip()

@@ -5,19 +5,25 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Awaitable, Callable
-from functools import partial
+from typing import Protocol, TypeVar
 
 from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files
-from cellblock.hosting import to_thread
 from cellblock.session.arguments import require_text
 from cellblock.session.hoststeps import HostStep
 
 MAX_READ_BYTES = 256 * 2**20
 
 
-Find = Callable[[], Awaitable[Files]]
-"""The files, of a session that is awake by then."""
+T = TypeVar("T")
+
+
+class Look(Protocol):
+    """Reads files of a session that is awake by then, and returns once the store has the step that they are of."""
+
+    async def __call__(self, at: Callable[[Files], T], /) -> T: ...
+
+
 Change = Callable[[HostStep], Awaitable[None]]
 """Carries out a change of a session's files, as a step of that session."""
 
@@ -28,8 +34,8 @@ class AsyncFiles:
     Each change is a step that can be undone. One made while a cell runs belongs to that cell's step.
     """
 
-    def __init__(self, find: Find, change: Change) -> None:
-        self._find = find
+    def __init__(self, look: Look, change: Change) -> None:
+        self._look = look
         self._change = change
 
     async def write(self, path: str | os.PathLike[str], data: bytes | str) -> None:
@@ -45,19 +51,20 @@ class AsyncFiles:
         self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES, offset: int | None = None
     ) -> bytes:
         """A file's bytes. A file of more than `max_bytes` is refused; with `offset`, a part of at most that is read."""
-        read = partial((await self._find()).read, os.fspath(path), max_bytes=max_bytes, offset=offset)
-        return await to_thread.run_sync(read)
+        name = os.fspath(path)
+        return await self._look(lambda files: files.read(name, max_bytes=max_bytes, offset=offset))
 
     async def size(self, path: str | os.PathLike[str]) -> int:
         """The bytes of a file, which is not read."""
-        version = await to_thread.run_sync((await self._find()).version, os.fspath(path))
+        name = os.fspath(path)
+        version = await self._look(lambda files: files.version(name))
         if version is None:
-            raise FileRefused(f"{os.fspath(path)!r:.300} does not exist", errno=errno.ENOENT)
+            raise FileRefused(f"{name!r:.300} does not exist", errno=errno.ENOENT)
         return version[3]
 
     async def list(self) -> list[str]:
         """Every file of the workspace, sorted."""
-        return await to_thread.run_sync((await self._find()).list)
+        return await self._look(lambda files: files.list())
 
     async def delete(self, path: str | os.PathLike[str]) -> None:
         """Remove one file."""

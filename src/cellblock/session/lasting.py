@@ -32,7 +32,7 @@ from cellblock.executors.protocol import Capture, Kernel, too_large
 from cellblock.executors.suspects import Known, Suspects
 from cellblock.hosting import to_thread
 from cellblock.hosting.loops import OfLoop
-from cellblock.patience import Deadline
+from cellblock.patience import LOCK_SECONDS, Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
 from cellblock.session.background import Background
@@ -84,6 +84,8 @@ _SLOTS, _SLOT_SECONDS = 3, 0.25
 before it is committed by its source alone."""
 _COMMITS = 100
 """How often another session that is merged may have begun another step meanwhile."""
+_READ_SECONDS = LOCK_SECONDS
+"""How long a caller who has read something waits for the commit of what it read from."""
 _NEWEST_SECONDS = 10.0
 """How long the newest step waits for that when its commit is made. No step waits for it meanwhile."""
 
@@ -117,6 +119,8 @@ class _Step:
     share: Share | None = None
     capture: Capture | None = None
     has_slot: bool = False
+    is_read: bool = False
+    """The host has read what it led to: its state is saved even where steps come fast."""
     commit: str | None = None
     """The id of its commit, once that is in the store."""
     was_let_go: bool = False
@@ -175,8 +179,8 @@ class Lasting:
         self._is_dropped = False
         self._left = threading.Lock()
         """Held from when a session that was dropped is left."""
-        self._idle = anyio.Event()
-        self._idle.set()
+        self._progress = anyio.Event()
+        """Set, and another put in its place, with each commit that was made, and once no more are tried."""
         self._slots = anyio.Semaphore(_SLOTS)
         self._failure: CellblockError | None = None
         self._written = Written()
@@ -553,7 +557,26 @@ class Lasting:
         await self._log_deletions()
         if self._queue and not self._working:
             self._go_on()
-        await self._idle.wait()
+        while self._working:
+            await self._progress.wait()
+
+    async def read(self, step: str) -> None:
+        """The host has read what a step led to: until that is in the store, so that it is the same after any death.
+
+        Where the store does not take it, or not in time, the next cell says so.
+        """
+        self._go_on_here()
+        newest = next((one for one in self._queue if one.id == step), None)
+        if newest is None or self.by_source:  # then it is made again in any case
+            return
+        newest.is_read = True
+        if not self._working:
+            self._go_on()
+        with anyio.move_on_after(_READ_SECONDS):
+            while self._working and newest in self._queue:
+                await self._progress.wait()
+        if self._working and newest in self._queue:
+            self._to_tell += (at_risk(str(newest), f"it was not done within {_READ_SECONDS:.0f} s"),)
 
     def _raise_failure(self) -> None:
         if (failure := self._failure) is not None and self._queue:
@@ -626,14 +649,14 @@ class Lasting:
             self._go_on()
 
     def _go_on(self) -> None:
-        self._working, self._idle = True, anyio.Event()
+        self._working, self._progress = True, anyio.Event()
         self._background.start(self._work)
 
     def _go_on_here(self) -> None:
         """Begin again, on the event loop that runs, what another that ended has left in the middle."""
         if not self._background.has_lost:
             return
-        self._idle, self._tried = anyio.Event(), anyio.Event()
+        self._progress, self._tried = anyio.Event(), anyio.Event()
         for step in (*self._queue, *self._trials):
             step.forked = anyio.Event()  # who waits for the other one never goes on
         self._background.end_lost()
@@ -643,7 +666,6 @@ class Lasting:
         self._let_go((*self._queue, *self._trials))
         self._trials.clear()
         self._slots, self._working = anyio.Semaphore(_SLOTS), False
-        self._idle.set()
         for step in self._queue:
             step.forked, step.was_let_go = anyio.Event(), False
             self._background.start(self._fork, step)
@@ -700,7 +722,7 @@ class Lasting:
             while self._queue:
                 step = self._queue[0]
                 await step.forked.wait()
-                if step.was_let_go or (not step.has_slot and step is self._queue[-1]):
+                if step.was_let_go or (not step.has_slot and (step.is_read or step is self._queue[-1])):
                     await self._fork(step, _NEWEST_SECONDS)  # it is saved even where steps come fast
                 try:
                     await self._commit(step)
@@ -716,12 +738,17 @@ class Lasting:
                     self._let_go([done])
                     if done.share is not None:
                         done.share.close()
+                    self._progressed()
         finally:
             self._let_go(self._queue)
             self._working = False
-            self._idle.set()
+            self._progressed()
             if self._is_dropped:
                 self._leave()
+
+    def _progressed(self) -> None:
+        self._progress.set()
+        self._progress = anyio.Event()
 
     def _end_a_trial(self) -> None:
         """Have the oldest trial come to its end: it gives its slot back once nobody reads its state any more."""
@@ -970,6 +997,11 @@ class Lasting:
     async def why_private(self, other: str) -> str:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""
         return await to_thread.run_sync(why_private, self._store, self._held.user, other)
+
+    @property
+    def tip(self) -> str:
+        """The newest step."""
+        return self._tip
 
     @property
     def head(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import anyio
 
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from cellblock.session.execution import Execution
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
+
+T = TypeVar("T")
 
 _log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
@@ -386,12 +388,16 @@ class AsyncSession(Versions):
     def files(self) -> AsyncFiles:
         """The session's files, which its cells see as ordinary files."""
         self._require_usable()
-        return AsyncFiles(self._files, self._change_files)
+        return AsyncFiles(self._look_at_files, self._change_files)
 
-    async def _files(self) -> Files:
+    async def _look_at_files(self, at: Callable[[Files], T], /) -> T:
+        """What is read of the files, in a thread, once the store has the step that they are of."""
         kernel = await self._awake()
         await kernel.settle_files()
-        return kernel.files
+        found = await to_thread.run_sync(at, kernel.files)
+        if self._lasting is not None:
+            await self._lasting.read(self._lasting.tip)
+        return found
 
     # ------------------------------------------------------------------------------ cells
 

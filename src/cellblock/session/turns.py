@@ -510,10 +510,13 @@ class Turns:
         kernel = await self._acquire(wait=True)
         try:
             cell = await self._asked(kernel, request, host, changes=changes, seconds=seconds)
+            read = "" if changes or self._lasting is None else self._lasting.tip
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
             await self._committed()
+        elif read and self._lasting is not None:
+            await self._lasting.read(read)
         return cell
 
     async def _asked(
