@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
 
+import cellblock.session.session
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.protocol import Kernel
+from cellblock.session.tools import Toolbox
 
 
 @pytest.mark.parametrize(
@@ -458,3 +461,64 @@ def test_a_stream_that_nobody_reads_ends_at_its_time_limit(open_session: Callabl
     assert last.cell.error is not None
     assert last.cell.error.kind == "timeout"
     assert session.notebook[last.cell.id] == last.cell
+
+
+def _merge(session: Session) -> None:
+    with session.branch("other") as other:
+        other.run("y = 1")
+        session.merge(other)
+
+
+_OPENS: dict[str, Callable[[Session], object]] = {
+    "wake": lambda session: (session.hibernate(), session.run("x")),
+    "set": lambda session: (session.hibernate(), session.__setitem__("z", 3)),
+    "checkout": lambda session: session.checkout("HEAD"),
+    "undo": lambda session: (session.run("x = 3"), session.hibernate(), session.undo()),
+    "merge": _merge,
+}
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many of the next processes are killed as they are to be given the session's functions."""
+    deaths = [0]
+    equip = cellblock.session.session.equip
+
+    async def killed(kernel: Kernel, toolbox: Toolbox) -> None:
+        if deaths[0]:
+            deaths[0] -= 1
+            kernel.kill()
+        await equip(kernel, toolbox)
+
+    monkeypatch.setattr("cellblock.session.session.equip", killed)
+    return deaths
+
+
+def price() -> int:
+    return 7
+
+
+@pytest.mark.parametrize("call", _OPENS)
+def test_process_that_is_killed_before_it_has_its_functions_is_replaced(
+    opened: Callable[..., Session], dying: list[int], call: str
+) -> None:
+    dying[0] = 1
+    session = opened(tools=[price])
+    session.run("x = 2")
+    dying[0] = 1
+    _OPENS[call](session)
+    assert dying == [0]
+    assert session.run("x, price()").value == (2, 7)
+
+
+def test_processes_that_are_all_killed_before_they_have_their_functions_are_told(
+    opened: Callable[..., Session], dying: list[int]
+) -> None:
+    session = opened(tools=[price])
+    session.run("x = 2")
+    session.hibernate()
+    dying[0] = 100
+    with pytest.raises(SessionClosed, match="the session's process was killed by SIGKILL before it had its tools"):
+        session.run("x")
+    dying[0] = 0
+    assert session.run("x, price()").value == (2, 7)

@@ -401,12 +401,19 @@ async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recove
 
 
 async def equip(kernel: Kernel, toolbox: Toolbox) -> None:
-    """Put the host's functions into a worker that has none yet."""
-    if toolbox:
+    """Put the host's functions into a worker that has none yet. SessionClosed where that ends meanwhile."""
+    if not toolbox:
+        return
+    event: TurnEvent
+    try:
         turn = kernel.turn(Equip(tools=toolbox.specs()), max_output_bytes=0)
         if not turn.sent:
             await turn.send_rest(_EQUIP_SECONDS)
         while not isinstance(event := await turn.next(), Finished | Died):
             continue
-        if not isinstance(event, Finished) or event.failure is not None:
-            raise CellblockError(f"the tools could not be put into the session: {event}")
+    except WorkerGone as gone:
+        event = gone.death
+    if isinstance(event, Died):
+        raise SessionClosed(f"the session's process {how(event)} before it had its tools", hint="try once more")
+    if event.failure is not None:
+        raise CellblockError(f"the tools could not be put into the session: {event}")

@@ -214,7 +214,7 @@ class AsyncSession(Versions):
                 raise
         return self
 
-    async def _opened(self) -> Kernel:
+    async def _opened_once(self) -> Kernel:
         """A new kernel with the session's tools. One of a private session has no door."""
         if self._private_paths and not self._private and self._spec.mounts:
             from cellblock.session.privacy import matched

@@ -59,7 +59,17 @@ class Versions(Turns):
         self._background = Background()
 
     async def _opened(self) -> Kernel:
-        """A new kernel with the session's tools."""
+        """A new kernel with the session's tools, and another where its process ends before it has them."""
+        tries = 1
+        while True:
+            try:
+                return await self._opened_once()
+            except SessionClosed:
+                if self._closed or tries == _TRIES:
+                    raise
+            tries += 1
+
+    async def _opened_once(self) -> Kernel:
         raise NotImplementedError
 
     @property
