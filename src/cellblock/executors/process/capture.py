@@ -107,14 +107,23 @@ class Captured:
     async def trial(self) -> tuple[Lost, ...]:
         if (found := self._snapshot) is None or self._closed:
             return ()
-        return await self._in_thread(
-            lambda: tuple(_unloadable(found, self._hear_trial({group.key for group in found.groups})))
-        )
+        try:
+            return await self._in_thread(
+                lambda: tuple(_unloadable(found, self._hear_trial({group.key for group in found.groups})))
+            )
+        except CaptureFailed:
+            if self._closed:
+                return ()
+            raise
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Do work on the stream, which is closed only after it."""
+        """Do work on the stream, which is closed only after it, and none once it is closed."""
 
         def carried_out() -> T:
+            with self._closing:
+                if self._closed:
+                    raise CaptureFailed("it was closed", hint="capture again")
+                self._busy = True
             try:
                 return work()
             finally:
@@ -122,7 +131,6 @@ class Captured:
                     self._busy = False
                     self._give_back()
 
-        self._busy = True
         try:
             return await to_thread.run_sync(carried_out)
         except BaseException:
