@@ -4,6 +4,7 @@ import asyncio
 import gc
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -258,3 +259,39 @@ def test_what_was_done_on_loops_that_ended_is_what_a_closed_session_has(way: Way
         assert (again.resumed.lost, again.resumed.replayed) == ((), ())
         assert again.files.read("token").decode() == again["token"]
         assert told in ([], [again["token"]])
+
+
+_CALLS: dict[str, Callable[[AsyncSession], Coroutine[Any, Any, Any]]] = {
+    "run": lambda session: session.run("import time; time.sleep(50)"),
+    "hibernate": lambda session: session.hibernate(),
+    "close": lambda session: session.close(),
+}
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4, 8])
+@pytest.mark.parametrize("call", _CALLS)
+def test_session_whose_loop_was_closed_in_the_middle_of_a_call_can_be_opened_anew(
+    call: str, turns: int, tmp_path: Path
+) -> None:
+    """Though it is held still, as by tables of a library or by a task that never ends."""
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    session = _opened(state)
+    loop = asyncio.new_event_loop()
+    under_way = loop.create_task(_CALLS[call](session))
+    for _ in range(turns):
+        loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    with Session("one", state=state) as again:
+        assert again.run("a").value == 1
+    with suppress(CellblockError):  # others have it
+        _run(session.close)
+    under_way._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+def test_session_is_used_on_no_event_loop_but_of_asyncio(tmp_path: Path) -> None:
+    session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db"))
+    with pytest.raises(CellblockError, match="an event loop of asyncio only"):
+        session.open().send(None)  # the first step of a loop of another library's
+    _run(session.open)
+    assert _run(lambda: session.run("7")).value == 7
+    _run(session.close)

@@ -158,13 +158,29 @@ def test_holder_learns_from_the_thread_that_it_has_lost(url: str) -> None:
             keep()
             lost.set()
 
-        store._keeper.keep(held._id, held._epoch, lose)
+        store._keeper.keep(held._id, held._epoch, lose, held._release_left)
         other.once("UPDATE sessions SET epoch = epoch + 1")
         assert lost.wait(30)
         assert not held.held
         with pytest.raises(LeaseLost):
             held.append({})
         other.close()
+
+
+def test_session_that_nobody_is_left_to_release_is_free_for_every_process(url: str) -> None:
+    is_left = threading.Event()
+    with open_store(url, lease_seconds=1e6) as store, open_store(url, lease_seconds=0.06) as keeping:
+        held = keeping.hold("ana", "q3")
+        held.watch(is_left.is_set)
+        with pytest.raises(SessionHeld):
+            store.hold("ana", "q3")
+        is_left.set()
+        keeping._keeper._thread.join(30)  # type: ignore[union-attr]
+        hold = "import sys; from cellblock.store import open_store; open_store(sys.argv[1]).hold('ana', 'q3').release()"
+        environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
+        subprocess.run([sys.executable, "-c", hold, url], env=environment, check=True)
+        with pytest.raises(StoreError, match="was released"):
+            held.append({})
 
 
 def test_store_that_is_forgotten_leaves_no_thread(url: str) -> None:

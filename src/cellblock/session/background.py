@@ -59,6 +59,11 @@ class Background:
         """Whether there are tasks that do not go on: their event loop was closed, or was stopped."""
         return any(not task.get_loop().is_running() for task in self._tasks)
 
+    @property
+    def is_left(self) -> bool:
+        """Whether there are tasks whose event loop was closed. For any thread."""
+        return any(task.get_loop().is_closed() for task in [*self._tasks])
+
     def end_lost(self) -> None:
         """End these, as where they are cancelled, without waiting."""
         for task in [one for one in reversed(self._tasks) if not one.get_loop().is_running()]:

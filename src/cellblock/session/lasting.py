@@ -14,6 +14,7 @@ import logging
 import secrets
 import sys
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -72,6 +73,10 @@ from cellblock.store import JSON, Batch, Commit, HeldSession, Store, blobs, open
 from cellblock.values.room import held
 from cellblock.wire.messages import ToolReply
 from cellblock.worker.saving.losses import PART, REMEDIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.session.turns import Turns
 
 _log = logging.getLogger("cellblock.store")
 
@@ -149,6 +154,9 @@ class Lasting:
         self._state = state
         self._store = store
         self._held = held
+        self.user: Callable[[], Turns | None] | None = None
+        """The session that goes on with this, while there is one."""
+        held.watch(partial(_is_left, weakref.ref(self)))
         self.by_source = False
         """Whether no state is to be saved."""
         self.strict = False
@@ -1124,6 +1132,16 @@ class Lasting:
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
         return list(self._held.get_many(addresses))
+
+
+def _is_left(find: weakref.ref[Lasting]) -> bool:
+    """True if nobody is left who could release a session, as its event loop was closed, whatever holds it still."""
+    if (lasting := find()) is None:
+        return True
+    if lasting.user is None:  # about to be given one
+        return False
+    session = lasting.user()
+    return lasting._background.is_left if session is None else session.is_left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import logging
 import os
 import random
 import secrets
+import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ import anyio
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
 from cellblock.differences import Name
-from cellblock.errors import CellblockError, SessionClosed, StoreError, UnpicklableError
+from cellblock.errors import CellblockError, LeaseLost, SessionClosed, StoreError, UnpicklableError
 from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
@@ -56,6 +57,7 @@ from cellblock.wire.messages import Clear, Fetch, Run, Survey
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.execution import Execution
+    from cellblock.session.lasting import Lasting
     from cellblock.session.offered import AsyncSessionTools
     from cellblock.session.unreached import Reach
 
@@ -198,6 +200,11 @@ class AsyncSession(Versions):
         where another program has it open.
         """
         self._require_open()
+        if asyncio._get_running_loop() is None:
+            raise CellblockError(
+                "an AsyncSession runs on an event loop of asyncio only, and none runs here",
+                hint="use a Session, in a thread of its own where the loop is another library's",
+            )
         if self._kernel is None and not self._asleep:
             self._turn_loop = asyncio._get_running_loop()
             if isinstance(self.state, Versioned) and self._lasting is None:
@@ -275,6 +282,7 @@ class AsyncSession(Versions):
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode, self.user, str(self.name), given)
+        self._lasting.user = weakref.ref(self)
         if self._lasting.epoch > 1:  # no id of a cell comes twice
             ids = f"{self._lasting.settings['seed']}/{self.name}/{self._lasting.epoch}"
             self._ids = random.Random(ids)  # noqa: S311 - names cells
@@ -322,12 +330,12 @@ class AsyncSession(Versions):
 
         What a session that lasts has done is in its store by then; StoreError names what it does not take.
         """
-        self._closed = True
+        self._closed, self._closing_loop = True, asyncio._get_running_loop()
         await unbroken(self._let_go_once)
 
     async def _let_go_once(self) -> None:
         """Not beside another call that does: it is waited for."""
-        if (other := self._closing) is not None and other.get_loop() is asyncio.get_running_loop():
+        if (other := self._closing) is not None and other.get_loop() is self._closing_loop:
             await asyncio.wait([other])
             return
         self._closing = asyncio.current_task()
@@ -348,19 +356,28 @@ class AsyncSession(Versions):
                 with suppress(CellblockError):  # it is tried once more
                     await self._catch_up_between_calls(lasting)
                     await lasting.committed()
-        finally:
-            if self._kernel is not None:
-                kernel, self._kernel = self._kernel, None
-                await kernel.close()
-            self._lasting = None
-            if lasting is not None:
-                try:
+        except GeneratorExit:  # its event loop was closed, and nothing can be waited for
+            raise
+        except BaseException:
+            await self._end_all(lasting)
+            raise
+        await self._end_all(lasting)
+
+    async def _end_all(self, lasting: Lasting | None) -> None:
+        if self._kernel is not None:
+            kernel, self._kernel = self._kernel, None
+            await kernel.close()
+        self._lasting = None
+        if lasting is not None:
+            try:
+                with suppress(LeaseLost):  # whoever has it now has the journal
                     await lasting.committed()  # what has ended meanwhile
-                except CellblockError:
-                    with suppress(StoreError):  # the first names what is lost
-                        await lasting.close()
-                    raise
-                await lasting.close()
+                await lasting.finish()
+            except CellblockError:
+                with suppress(StoreError):  # the first names what is lost
+                    await lasting.close()
+                raise
+            await lasting.close()
 
     def __del__(self) -> None:
         if (lasting := getattr(self, "_lasting", None)) is not None:  # it was opened, and not closed
@@ -655,6 +672,7 @@ class AsyncSession(Versions):
             await self._lasting.committed()
             seeds = branch.seed, branch._own_seed
             branch._lasting = await self._lasting.fork(str(branch.name), *seeds, stand.step, branch._account)
+            branch._lasting.user = weakref.ref(branch)
         if self._private:  # since it was forked in the store, maybe
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)

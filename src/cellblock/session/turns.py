@@ -127,6 +127,8 @@ class Turns:
         """The cell under way, for functions that a kernel calls in its own thread."""
         self._used = clock.now()
         self._closed = False
+        self._closing_loop: asyncio.AbstractEventLoop | None = None
+        """The event loop that it was closed on."""
         self._host = os.getpid()
 
     def _offers(self, tool: str) -> bool:
@@ -223,6 +225,13 @@ class Turns:
     def _loop_is_gone(self) -> bool:
         """Whether nothing that was begun on the session's event loop goes on."""
         return self._turn_loop is not None and self._turn_loop.is_closed()
+
+    @property
+    def is_left(self) -> bool:
+        """True once nobody can go on with it: its event loop was closed in the middle of a call, or of its closing."""
+        if self._closed:
+            return self._closing_loop is not None and self._closing_loop.is_closed()
+        return self._loop_is_gone and not self._turns.value
 
     def _require_one_loop(self) -> None:
         """CellblockError while another running event loop has work of the session's: it never wakes a waiter here."""
@@ -510,12 +519,12 @@ class Turns:
         kernel = await self._acquire(wait=True)
         try:
             cell = await self._asked(kernel, request, host, changes=changes, seconds=seconds)
-            read = "" if changes or self._lasting is None else self._lasting.tip
+            read = "" if self._lasting is None else self._lasting.tip
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
             await self._committed()
-        elif read and self._lasting is not None:
+        elif self._lasting is not None:
             await self._lasting.read(read)
         return cell
 
@@ -624,6 +633,7 @@ class Turns:
         """Take the session's one turn, once it is free. An error where it would never be."""
         if self._turns.value:
             self._require_one_loop()
+            self._turn_loop = asyncio._get_running_loop()  # before the turn is taken: other threads look at both
         try:
             self._turns.acquire_nowait()
         except anyio.WouldBlock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -43,7 +43,7 @@ class HeldSession(StoredSession):
         self._released = False
         self._withdrawn: set[int] = set()
         """Entries that are in the journal no more, as its readers are told. The next write takes them out of it."""
-        keeper.keep(self._id, self._epoch, self._lose)
+        keeper.keep(self._id, self._epoch, self._lose, self._release_left)
 
     def __enter__(self) -> Self:
         return self
@@ -67,6 +67,10 @@ class HeldSession(StoredSession):
     def is_here(self) -> bool:
         """Whether the session is this process's to release, and not of the one that this was forked from."""
         return self.held and self._holder.pid == os.getpid()
+
+    def watch(self, is_left: Callable[[], bool]) -> None:
+        """Have the session free once `is_left` says that nobody is left who could release it. It takes no lock."""
+        lease.watch(self._holder, is_left)
 
     def leave(self) -> None:
         """Let others of this process take the session before it is released. Takes no lock."""
@@ -205,6 +209,12 @@ class HeldSession(StoredSession):
         lease.forget(self._holder)
 
     # --- inside ---
+
+    def _release_left(self) -> bool:
+        """Release a session that nobody is left to release; True then."""
+        if is_left := lease.is_gone(self._holder):
+            self.release()
+        return is_left
 
     def _insertion(self, entry: Mapping[str, JSON]) -> tuple[str, int, str]:
         """The statement that notes an entry while the session is held; its number, and its line."""

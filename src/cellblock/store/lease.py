@@ -26,8 +26,9 @@ from cellblock.store.words import Holder
 SECONDS = 30.0
 
 _log = logging.getLogger("cellblock.store")
-_held_here: set[str] = set()
-"""The nonces of this process's leases: of one that is not among them nobody is left who could release it."""
+_held_here: dict[str, Callable[[], bool]] = {}
+"""The nonces of this process's leases: of one that is not among them nobody is left who could release it, nor of one
+where the function says so. It is called in any thread, and takes no lock."""
 _dropped: set[str] = set()
 """Those of them whose sessions nobody uses any more, while the last commits are being written."""
 
@@ -38,13 +39,19 @@ def new_holder() -> Holder:
         host=socket.gethostname(), boot=_boot(), pids=_pids(), pid=os.getpid(), started=_started(os.getpid()),
         nonce=secrets.token_hex(8),
     )  # fmt: skip
-    _held_here.add(holder.nonce)
+    _held_here[holder.nonce] = lambda: False
     return holder
+
+
+def watch(holder: Holder, is_left: Callable[[], bool]) -> None:
+    """Have `is_left` asked whether nobody is left who could release what a holder of this process has."""
+    if holder.nonce in _held_here:
+        _held_here[holder.nonce] = is_left
 
 
 def forget(holder: Holder) -> None:
     """This process holds no more by that nonce."""
-    _held_here.discard(holder.nonce)
+    _held_here.pop(holder.nonce, None)
     _dropped.discard(holder.nonce)
 
 
@@ -90,7 +97,8 @@ def is_gone(holder: Holder) -> bool:
     if not is_near(holder):
         return False
     if is_here(holder):
-        return holder.nonce not in _held_here
+        is_left = _held_here.get(holder.nonce)
+        return is_left is None or is_left()
     return _started(holder.pid) != holder.started
 
 
@@ -101,14 +109,17 @@ class LeaseKeeper:
         self._database = database
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._kept: dict[tuple[int, int], Callable[[], None]] = {}
+        self._kept: dict[tuple[int, int], tuple[Callable[[], None], Callable[[], bool]]] = {}
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def keep(self, session_id: int, epoch: int, lost: Callable[[], None]) -> None:
-        """Renew a lease until it is let go; `lost` is called from the thread when another holder has it."""
+    def keep(self, session_id: int, epoch: int, lost: Callable[[], None], left: Callable[[], bool]) -> None:
+        """Renew a lease until it is let go; `lost` is called from the thread when another holder has it.
+
+        `left` is asked each time before: it releases what nobody is left to release, and is True then.
+        """
         with self._lock:
-            self._kept[session_id, epoch] = lost
+            self._kept[session_id, epoch] = lost, left
             if self._thread is None:
                 self._wake = threading.Event()
                 every = self._seconds / 3
@@ -135,8 +146,8 @@ class LeaseKeeper:
         until = self._database.now() + self._seconds
         with self._lock:
             kept = dict(self._kept)
-        for (session_id, epoch), lost in kept.items():
-            if not self._database.once(
+        for (session_id, epoch), (lost, left) in kept.items():
+            if not left() and not self._database.once(
                 "UPDATE sessions SET until = ? WHERE id = ? AND epoch = ?", until, session_id, epoch
             ):
                 self.let_go(session_id, epoch)
