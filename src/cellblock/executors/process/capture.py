@@ -111,10 +111,8 @@ class Captured:
             return await self._in_thread(
                 lambda: tuple(_unloadable(found, self._hear_trial({group.key for group in found.groups})))
             )
-        except CaptureFailed:
-            if self._closed:
-                return ()
-            raise
+        except CaptureFailed:  # it was closed meanwhile
+            return ()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do work on the stream, which is closed only after it, and none once it is closed."""
