@@ -328,3 +328,14 @@ def test_value_that_the_host_has_read_is_the_same_after_the_death_of_its_program
         assert session.resumed is not None
         assert (session.resumed.lost, session.resumed.replayed) == ((), ())
         assert session["token"] == session.files.read("token").decode() == done.stdout.strip()
+
+
+def test_cell_that_was_run_again_unseen_is_named_by_the_next_cell(url: str) -> None:
+    killed(url, BEGIN, 'session.run("import os; token = os.urandom(4)")')
+    with Session("one", state=Versioned(url)) as session:
+        assert session.resumed is not None
+        assert [cell.number for cell in session.resumed.replayed] == [3]
+        assert session.run("0").text.startswith("[the session's last cells had not been saved: it was resumed from commit ")
+        assert "run again" not in session.run("0").text
+    with Session("one", state=Versioned(url)) as session:
+        assert session.run("0").text == "0"

@@ -99,6 +99,8 @@ class Versions(Turns):
                 self._settle("open")
             else:
                 self.resumed = await self._go_on(lasting, kernel, past, keep_notebook=False)
+                if self.resumed.replayed and not lasting.by_source:  # else that is how it is opened each time
+                    self._note = _resumption(self.resumed, "the session's last cells had not been saved")
         finally:
             self._give_turn()
 
@@ -285,7 +287,7 @@ class Versions(Turns):
         with anyio.CancelScope(shield=True):
             await ended.close()
         resumed = await self._go_on(lasting)
-        self.resumed, self._note = resumed, _resumption(resumed)
+        self.resumed, self._note = resumed, _resumption(resumed, "all processes of the session had ended")
 
     async def _go_on(
         self, lasting: Lasting, kernel: Kernel | None = None, past: Past | None = None, *, keep_notebook: bool = True
@@ -509,12 +511,12 @@ def _stopped(replay: Replay) -> Lost:
     return Lost(name=f"cell {replay.number}", type="cell", reason=why, remedy=_RUN_AGAIN)
 
 
-def _resumption(resumed: Resumed) -> str:
-    """What a session says whose processes had ended."""
+def _resumption(resumed: Resumed, why: str) -> str:
+    """What a session says that was resumed, and why: a cell that was run again may have made something else."""
     again = ", ".join(str(cell.number) for cell in resumed.replayed)
     then = f"; run again after it: {again}" if again else ""
     commit = resumed.commit.removeprefix("sha256-")[:12]
-    return f"[all processes of the session had ended: it was resumed from commit {commit}{then}]\n"
+    return f"[{why}: it was resumed from commit {commit}{then}]\n"
 
 
 async def _doze(find: weakref.ref[Versions], seconds: float) -> None:
