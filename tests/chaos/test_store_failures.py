@@ -153,6 +153,29 @@ def test_steps_that_a_store_did_not_take_are_told_with_the_next_answer_and_by_fl
         assert session.resumed.replayed == ()
 
 
+@pytest.mark.parametrize("heals", [True, False])
+def test_close_commits_or_names_what_a_store_had_not_taken(places: tuple[str, Path], heals: bool) -> None:
+    url, objects = places
+    session = Session("one", state=Versioned(url))
+    session.run("L = [0]")
+    session.flush()
+    objects.rename(objects.with_name("gone"))
+    objects.write_text("")
+    session.run("import os; blob = os.urandom(300_000)\nNone")
+    told = session.aside("hash(blob)", reads=True)
+    assert [lost.name for lost in session.unsaved] == ["cell 2"]
+    if not heals:
+        with pytest.raises(StoreError, match="not in the store yet: cell 2"):
+            session.close()
+    objects.unlink()
+    objects.with_name("gone").rename(objects)
+    session.close()
+    with Session("one", state=Versioned(url)) as session:
+        assert session.resumed is not None
+        assert [cell.number for cell in session.resumed.replayed] == ([] if heals else [2])
+        assert (session.aside("hash(blob)", reads=True) == told) is heals
+
+
 def test_a_program_that_dies_while_its_store_fails_loses_nothing_acknowledged(places: tuple[str, Path]) -> None:
     url, objects = places
     program = f"""

@@ -335,7 +335,9 @@ def test_cell_that_was_run_again_unseen_is_named_by_the_next_cell(url: str) -> N
     with Session("one", state=Versioned(url)) as session:
         assert session.resumed is not None
         assert [cell.number for cell in session.resumed.replayed] == [3]
-        assert session.run("0").text.startswith("[the session's last cells had not been saved: it was resumed from commit ")
+        assert session.run("0").text.startswith(
+            "[the session's last cells had not been saved: it was resumed from commit "
+        )
         assert "run again" not in session.run("0").text
     with Session("one", state=Versioned(url)) as session:
         assert session.run("0").text == "0"
