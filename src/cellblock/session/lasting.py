@@ -601,6 +601,11 @@ class Lasting:
         lost = (*self._missing, *(one for _, one in self._unloadable.values()), *self._at_risk())
         return lost if self._stateless is None else (*lost, _everything_since(*self._stateless))
 
+    @property
+    def lacks_states(self) -> bool:
+        """Whether the newest commits hold no state, and should."""
+        return self._since is not None and not self.by_source
+
     def newly_lost(self) -> tuple[Lost, ...]:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
         return self._newly_lost

@@ -351,19 +351,26 @@ class AsyncSession(Versions):
         if lasting is not None:  # it waits for a lock of another program's, and all that is under way, so long together
             lasting.deadline.give(LOCK_SECONDS)
             left.set((*left.get(), lasting.deadline))
+        failure = None
         try:
             if lasting is not None:
                 with suppress(CellblockError):  # it is tried once more
-                    await self._catch_up_between_calls(lasting)
-                    await lasting.committed()
+                    try:
+                        await self._catch_up_between_calls(lasting)
+                        await lasting.committed()
+                    except StoreError as error:
+                        failure = error
         except GeneratorExit:  # its event loop was closed, and nothing can be waited for
             raise
         except BaseException:
-            await self._end_all(lasting)
+            await self._end_all(lasting, None)
             raise
-        await self._end_all(lasting)
+        await self._end_all(lasting, failure)
 
-    async def _end_all(self, lasting: Lasting | None) -> None:
+    async def _end_all(self, lasting: Lasting | None, failure: StoreError | None) -> None:
+        """End the kernel and the session's place in its store. A `failure` of before is raised where a state is gone by
+        that, as it was not saved.
+        """
         if self._kernel is not None:
             kernel, self._kernel = self._kernel, None
             await kernel.close()
@@ -373,6 +380,8 @@ class AsyncSession(Versions):
                 with suppress(LeaseLost):  # whoever has it now has the journal
                     await lasting.committed()  # what has ended meanwhile
                 await lasting.finish()
+                if failure is not None and lasting.lacks_states:
+                    raise failure
             except CellblockError:
                 with suppress(StoreError):  # the first names what is lost
                     await lasting.close()
