@@ -6,13 +6,16 @@ What is here is looked up by the type's name: nothing imports NumPy but a cell.
 from __future__ import annotations
 
 import array
+import copyreg
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import attributes_of, full_name, is_a, is_heap, mro_of, own_attributes
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.objects import giver_of, shared_space, split
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, named, named_family
 
 _BESIDE = 2**16
@@ -42,16 +45,19 @@ _ONE = _references(_Sample())
 
 @named("numpy.ndarray")
 def _array(saving: Saving, value: Any) -> Reduced:
-    root = _root(value)
-    most = 2 * value.nbytes >= root.nbytes  # so that views that come and go elsewhere change nothing
-    if root is not value and (most or _is_shared(value) or _is_mapped(root)):
-        return _view_of, _place(value, root, root.ctypes.data)
-    exporter = root.base.obj if type(root.base) is memoryview else root.base
-    if type(exporter) in _EXPORTERS and not (type(exporter) is bytes and root.flags.writeable):  # unpickling owns those
+    whole = _whole(saving, value)
+    if whole is not value:
+        return _view_of, _place(value, whole, whole.ctypes.data)
+    base = _base_of(value)
+    owner = base if id(base) in saving.memory else value
+    exporter = owner.base.obj if type(owner.base) is memoryview else owner.base
+    if type(exporter) in _EXPORTERS and not (type(exporter) is bytes and value.flags.writeable):  # unpickling owns it
         return _view_of, _place(value, exporter, address_of(exporter))
-    if value.dtype.hasobject:
-        return NotImplemented
     order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else None
+    if value.dtype.hasobject:  # filled once it is there: what it holds may be a view of it
+        order = order or "C"
+        state = (value.ravel(order).tolist(), bool(value.flags.writeable))
+        return building.objects, (_kind(value.dtype), value.shape, order), state, None, None, building.set_objects
     kept = order is not None
     if order is None:
         value, order = value.copy("C"), "C"
@@ -59,20 +65,34 @@ def _array(saving: Saving, value: Any) -> Reduced:
     made = (_kind(value.dtype), value.shape, order, writeable)
     if value.nbytes < _BESIDE:
         return building.small_array, (value.tobytes(order), *made)
-    return STAND_INS["array"], (saving.buffer(flat(value), value if kept else None), *made)
+    return STAND_INS["array"], (saving.buffer(flat(value), owner if kept else None), *made)
 
 
-@named("numpy.ma.MaskedArray")
-def _masked(_: Saving, value: Any) -> Reduced:
-    value.fill_value  # noqa: B018  # it is worked out when it is first asked for, and by loading
-    return NotImplemented
+@named_family("numpy.ndarray")
+def _derived(saving: Saving, value: Any) -> Reduced:
+    """An array of a derived class: a view, of that class, of the memory of a plain one, and what the class adds."""
+    kind: Any = type(value)
+    numpy: Any = sys.modules["numpy"]
+    if not _is_view(saving, kind):
+        _tell_apart(saving, value, value)
+        return NotImplemented
+    if "_fill_value" in (own_attributes(value) or ()):  # worked out when it is first asked for: a look is no change
+        value.fill_value  # noqa: B018
+    shared = shared_space(value) is not None
+    whole, plain = _whole(saving, value), numpy.ndarray.view(value, numpy.ndarray)
+    if whole is value:
+        whole = plain = plain.copy("K")
+        saving.kept.append(whole)
+    held, slots = split(object.__getstate__(value))
+    made = (*_place(plain, whole, whole.ctypes.data), kind)
+    return _view_of, made, (None, held, slots, shared, None, None), None, None, building.set_parts
 
 
 @named("numpy.memmap")
 def _mapped(saving: Saving, value: Any) -> Reduced:
     mode = getattr(value, "mode", None)
     if type(value.base) is type(value):
-        root = _root(value)
+        root = _root(saving, value)
         return building.mapped_part, _place(value, root, root.ctypes.data)
     if value.filename is None:
         return _array(saving, value)
@@ -99,17 +119,70 @@ _PLAIN = "?bhilqBHILQefdgFDGmMSUO"
 """The characters of types that their text tells whole."""
 
 
-def _root(value: Any) -> Any:
-    """The array that a view is part of, one that is mapped from a file included."""
+def _whole(saving: Saving, value: Any) -> Any:
+    """The plain array, or the one mapped from a file, that an array is saved as a view of. Itself where it has its
+    memory alone, or is a small part of what nothing else shows.
+    """
+    numpy: Any = sys.modules["numpy"]
+    root = _root(saving, value)
+    most = 2 * value.nbytes >= root.nbytes  # so that views that come and go elsewhere change nothing
+    if not (root is value or most or _is_mapped(root) or _is_shared(value)):
+        return value
+    _tell_apart(saving, value, root)
+    if type(root) is numpy.ndarray or _is_mapped(root):
+        return root
+    if id(root) not in saving.memory:
+        saving.memory[id(root)] = numpy.ndarray.view(root, numpy.ndarray)
+    return saving.memory[id(root)]
+
+
+def _tell_apart(saving: Saving, value: Any, root: Any) -> None:
+    """Tell where an array and one that is saved in its class's own way show the same memory."""
+    base = _base_of(root)
+    if _is_array(base) and not _is_mapped(base) and id(base) not in saving.memory:
+        del base  # it would count
+        if _is_shared(value):
+            remedy = "make the one of the other again in the next cell"
+            saving.notes.append((value, "its sharing of memory with another array", remedy))
+
+
+def _root(saving: Saving, value: Any) -> Any:
+    """The array that a view is part of: the last that can have views when it is loaded."""
     root = value
-    while type(base := _base_of(root)) is type(value) or _is_mapped(base):
+    while _is_array(base := _base_of(root)) and (_is_mapped(base) or _is_view(saving, type(base))):
         root = base
     return root
 
 
+def _is_view(saving: Saving, kind: type) -> bool:
+    """Whether arrays of this class can be views of a plain array: no code of its own says how they are saved."""
+    if id(kind) not in saving.views:
+        saving.views[id(kind)] = _can_view(kind)
+    return saving.views[id(kind)]
+
+
+def _can_view(kind: type) -> bool:
+    numpy: Any = sys.modules["numpy"]
+    derived = [base for base in mro_of(kind) if issubclass(base, numpy.ndarray) and base is not numpy.ndarray]
+    return (
+        full_name(giver_of(kind)) in ("numpy.ndarray", "numpy.ma.MaskedArray", "numpy.ma.core.MaskedArray")
+        and not issubclass(kind, numpy.memmap)
+        and not any(kind is one for one in copyreg.dispatch_table)
+        and all(map(is_heap, derived))
+        and all(attributes_of(one).keys().isdisjoint(_SAYS) or full_name(one)[:6] == "numpy." for one in derived)
+    )
+
+
+_SAYS = ("__getstate__", "__setstate__")
+
+
+def _is_array(value: Any) -> bool:
+    return is_a(value, sys.modules["numpy"].ndarray)
+
+
 def _is_shared(value: Any) -> bool:
     """Whether anything else holds what this array is a part of, or what that is a part of."""
-    while type(base := _base_of(value)) is type(value):
+    while _is_array(base := _base_of(value)):
         del base  # it would count
         if _references(value) > _ONE:
             return True

@@ -287,10 +287,19 @@ def small_array(data: bytes, kind: Any, shape: tuple[int, ...], order: Any, writ
 
 
 def array_view(
-    whole: Any, kind: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, writeable: bool
+    whole: Any,
+    kind: Any,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    writeable: bool,
+    of: Any = None,
 ) -> Any:
-    """An array over part of another's memory, or of bytes."""
+    """An array over part of another's memory, or of bytes; of a derived class, as pickling makes one, without its own
+    `__new__`.
+    """
     numpy: Any = module("numpy")
+    new, of = numpy.ndarray.__new__, of or numpy.ndarray
     kind, holds = numpy.dtype(kind), isinstance(whole, numpy.ndarray)
     barred = holds and writeable and not whole.flags.writeable  # since the view was made
     if barred:
@@ -298,15 +307,32 @@ def array_view(
     if kind.hasobject:
         flat = whole.reshape(-1, order="A")[offset // kind.itemsize :]
         made = numpy.lib.stride_tricks.as_strided(flat, shape, strides)
+        made = made if of is numpy.ndarray else numpy.ndarray.view(made, of)
     elif holds and not whole.flags.c_contiguous:
-        made = numpy.ndarray(shape, kind, whole.reshape(-1, order="A"), offset, strides)
+        made = new(of, shape, kind, whole.reshape(-1, order="A"), offset, strides)
     else:
-        made = numpy.ndarray(shape, kind, whole, offset, strides)
+        made = new(of, shape, kind, whole, offset, strides)
     if barred:
         whole.flags.writeable = False
     if made.flags.writeable != writeable:
         made.flags.writeable = writeable
     return made
+
+
+def objects(kind: Any, shape: tuple[int, ...], order: Any) -> Any:
+    """An array of references, that hold nothing yet."""
+    return module("numpy").empty(shape, kind, order)
+
+
+def set_objects(made: Any, state: tuple[list[Any], bool]) -> None:
+    items, writeable = state
+    flat = made.reshape(-1, order="A")
+    if made.dtype.char == "O":
+        flat[:] = module("numpy").fromiter(items, object, len(items))
+    else:
+        for place, one in enumerate(items):
+            flat[place] = one
+    made.flags.writeable = writeable
 
 
 def mapped(path: str, kind: Any, mode: Any, offset: int, shape: tuple[int, ...], order: Any) -> Any:
@@ -572,6 +598,8 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     referred,
     shown,
     bound,
+    objects,
+    set_objects,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

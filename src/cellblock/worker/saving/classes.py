@@ -13,7 +13,7 @@ from typing import Any
 
 from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import flags_of, is_a, module_of, name_of, names_in, qualname_of
+from cellblock.worker.saving.facts import is_a, is_heap, module_of, name_of, names_in, qualname_of
 from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
@@ -36,7 +36,7 @@ def _class(saving: Saving, value: type) -> Reduced:
         return building.attribute, (module, qualname_of(value))
     if building._OF_TYPES.get(name_of(value)) is value:
         return building.hidden_type, (name_of(value),)
-    if flags_of(value) & (_HEAP | _IMMUTABLE) != _HEAP:
+    if not is_heap(value):
         if _is_replaced(value):
             saving.walk.originals[module_of(value), qualname_of(value)] = value
             return STAND_INS["original"], (module_of(value), qualname_of(value))
@@ -165,7 +165,6 @@ _PLAIN: dict[type, Any] = {
     bytes: lambda one: bytes.__getitem__(one, slice(None)),
     tuple: lambda one: tuple.__getitem__(one, slice(None)),
 }
-_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 
 
 def _registered(value: type) -> tuple[type, ...] | None:

@@ -29,6 +29,14 @@ def is_a(value: object, *kinds: type) -> bool:
     return issubclass(type(value), kinds)
 
 
+def is_heap(kind: type) -> bool:
+    """Whether a class was made as a `class` statement makes one: no part of an extension, which may hold more."""
+    return bool(flags_of(kind) & (_HEAP | _IMMUTABLE) == _HEAP)
+
+
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+
+
 def full_name(kind: type) -> str:
     """The module and the qualified name of a class."""
     module = module_of(kind)

@@ -15,7 +15,7 @@ from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import attributes_of, flags_of, is_a, mro_of, space_of
+from cellblock.worker.saving.facts import attributes_of, is_a, is_heap, mro_of, space_of
 from cellblock.worker.saving.origins import Origins
 
 _NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
@@ -26,7 +26,6 @@ _LISTS = (list, deque, set, bytearray)
 _DICTS = (OrderedDict, dict)
 _WHOLE = frozenset(("collections", "datetime", "fractions", "ipaddress", "pathlib", "pathlib._local", "random"))
 """Modules in Python whose classes save all that is theirs: other attributes are the cells'."""
-_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 _dict_offset_of = type.__dict__["__dictoffset__"].__get__
 
 
@@ -166,7 +165,7 @@ def _is_plain(state: Any) -> bool:
 
 def _slots_of(kind: type) -> list[str]:
     """The names of all slots, as attributes have them."""
-    bases = [base for base in mro_of(kind) if flags_of(base) & (_HEAP | _IMMUTABLE) == _HEAP]
+    bases = filter(is_heap, mro_of(kind))
     return [name for base in bases for name, one in attributes_of(base).items() if type(one) is MemberDescriptorType]
 
 
@@ -181,7 +180,7 @@ def _is_standard(base: type, origins: Origins) -> bool:
 
 
 def _is_c(base: type, origins: Origins) -> bool:
-    return flags_of(base) & (_HEAP | _IMMUTABLE) != _HEAP or origins.of(base) == "builtins"
+    return not is_heap(base) or origins.of(base) == "builtins"
 
 
 def _of_library(module: object) -> bool:

@@ -24,7 +24,7 @@ from cellblock.worker.saving.walk import Walk
 
 T = TypeVar("T")
 Reduced = Any
-"""A tuple as `__reduce__` gives, or NotImplemented: the standard way."""
+"""A tuple as `__reduce__` gives, or NotImplemented: the usual way."""
 Reducer = Callable[["Saving", Any], Reduced]
 
 REDUCERS: dict[type, Reducer] = {}
@@ -138,6 +138,10 @@ class Saving:
         self.spaces: list[list[str]] = []
         self.kept: list[Any] = []
         """What was made while pickling and whose identity the memo relies on."""
+        self.memory: dict[int, Any] = {}
+        """Plain arrays that stand for the memory of those of derived classes, by the ids of these."""
+        self.views: dict[int, bool] = {}
+        """Of classes of arrays, by their ids, whether theirs can be views."""
         self._of_modules: dict[str, SpaceOf] = {}
         self.last: Any = None
         self.deep = False
@@ -238,7 +242,10 @@ class Saving:
             if name in REFUSED:
                 return refuse
             if name in NAMED_FAMILIES:
-                return NAMED_FAMILIES[name]
+                return _or_else(NAMED_FAMILIES[name], self._usual(kind))
+        return self._usual(kind)
+
+    def _usual(self, kind: type) -> Reducer:
         way = without_caches(kind, way_of(kind, self.origins))
         giver = attributes_of(giver_of(kind)) if self.origins.of(kind) is None else {}
         is_named = any(is_a(giver.get(name), types.FunctionType) for name in ("__reduce__", "__reduce_ex__"))
@@ -284,6 +291,14 @@ def _of_exactly(kind: type, table: dict[type, T]) -> T | None:
 def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
     def reduce(_: Saving, value: Any) -> Reduced:
         return building.by_codec, (load, save(value))
+
+    return reduce
+
+
+def _or_else(way: Reducer, other: Reducer) -> Reducer:
+    def reduce(saving: Saving, value: Any) -> Reduced:
+        reduced = way(saving, value)
+        return other(saving, value) if reduced is NotImplemented else reduced
 
     return reduce
 

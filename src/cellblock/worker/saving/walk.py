@@ -28,6 +28,7 @@ from cellblock.worker.saving.facts import (
     flags_of,
     full_name,
     is_a,
+    is_heap,
     mro_of,
     names_in,
     own_attributes,
@@ -422,7 +423,7 @@ class Walk:
         if not is_class(definition) or self._origins.of(definition) is None:
             known = self.definitions.get(id(definition))
             if known is None:
-                if not _is_ours(definition):
+                if not is_heap(definition):
                     return
                 known = self.add(definition)
             if known != root:
@@ -506,13 +507,6 @@ def target_of(reference: Any) -> Any:
 _target_of: Any = ctypes.pythonapi.PyWeakref_GetObject
 _target_of.argtypes, _target_of.restype = (ctypes.c_void_p,), ctypes.c_void_p
 """By addresses: ctypes asks what a dead proxy is for an attribute, and would let go of the target."""
-
-
-def _is_ours(definition: type) -> bool:
-    return bool(flags_of(definition) & (_HEAP | _IMMUTABLE) == _HEAP)
-
-
-_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 
 
 def is_plain_tensor(tensor: Any) -> bool:
