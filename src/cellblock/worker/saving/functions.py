@@ -16,6 +16,7 @@ from cellblock.worker.saving.pickler import (
     NUMBERS,
     STAND_INS,
     Bound,
+    Early,
     Reduced,
     Saving,
     SpaceOf,
@@ -77,6 +78,11 @@ def _shown(_: Saving, value: Shown) -> Reduced:
 @reducer(Bound)
 def _bound(saving: Saving, value: Bound) -> Reduced:
     return building.bound, (saving.space_of(value.space), value.name, value.value)
+
+
+@reducer(Early)
+def _early(_: Saving, value: Early) -> Reduced:
+    return building.set_state, (value.value, value.attributes)
 
 
 @reducer(SpaceOf)

@@ -38,7 +38,7 @@ def arrange(walk: Walk, labels: dict[int, str]) -> tuple[list[Together], dict[in
     place: dict[int, int] = {}
     taken: dict[str, int] = {}
     alone = [[number] for number, needed in edges.items() if not needed]
-    for circle in (*alone, *_circles({number: needed for number, needed in edges.items() if needed})):
+    for circle in (*alone, *circles({number: needed for number, needed in edges.items() if needed})):
         roots = sorted(number for one in circle for number in members[one])
         groups.append(Together(_key(walk, roots, labels, taken), roots))
         for number in roots:
@@ -61,7 +61,7 @@ def _key(walk: Walk, roots: Iterable[int], labels: dict[int, str], taken: dict[s
     return told if taken[told] == 1 else f"{told}.{taken[told]}"
 
 
-def _circles(edges: dict[int, set[int]]) -> list[list[int]]:
+def circles(edges: dict[int, set[int]]) -> list[list[int]]:
     """Strongly connected components, each after those it leads to: Tarjan's algorithm, without recursion."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}

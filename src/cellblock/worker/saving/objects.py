@@ -35,6 +35,11 @@ def way_of(kind: type, origins: Origins) -> Callable[[Any], Any]:
     return by_parts if by_parts.needed else by_parts.where_shared
 
 
+def parts_of(value: Any, origins: Origins) -> Any:
+    """What `__reduce__` gives for one object, by parts."""
+    return _Parts(type(value), origins)(value)
+
+
 def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins) -> tuple[Any, tuple[Any, ...]]:
     """The same call with the constructor of the standard type that gave the arguments, past the object's class."""
     kind = type(value)

@@ -23,7 +23,7 @@ from cellblock.worker.saving.losses import Unsaved, is_closed, is_held
 from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
-from cellblock.worker.saving.walk import class_of, target_of
+from cellblock.worker.saving.walk import HASHED, class_of, target_of
 
 reducer(
     types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
@@ -129,19 +129,20 @@ def _weak(saving: Saving, value: Any) -> Reduced:
     return building.weak_proxy, (target,)
 
 
-@reducer(weakref.WeakValueDictionary)
-def _weak_values(_: Saving, value: Any) -> Reduced:
-    return building.weak_values, (type(value), list(value.items()))
-
-
-@reducer(weakref.WeakKeyDictionary)
-def _weak_keys(_: Saving, value: Any) -> Reduced:
-    return building.weak_values, (type(value), list(value.items()))
+@reducer(weakref.WeakValueDictionary, weakref.WeakKeyDictionary)
+def _weak_items(saving: Saving, value: Any) -> Reduced:
+    items = list(value.items())
+    late = any(saving.walk.kinds.of(type(key)) == HASHED for key, _ in items)
+    saving.later += [(type(value).update, (value, items))] * late
+    return building.weak_values, (type(value), [] if late else items)
 
 
 @reducer(weakref.WeakSet)
-def _weak_set(_: Saving, value: Any) -> Reduced:
-    return building.weak_items, (type(value), list(value))
+def _weak_set(saving: Saving, value: Any) -> Reduced:
+    items = list(value)
+    late = any(saving.walk.kinds.of(type(one)) == HASHED for one in items)
+    saving.later += [(type(value).update, (value, items))] * late
+    return building.weak_items, (type(value), [] if late else items)
 
 
 @reducer(types.MappingProxyType)

@@ -19,7 +19,7 @@ from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
-from cellblock.worker.saving.objects import giver_of, way_of
+from cellblock.worker.saving.objects import giver_of, parts_of, way_of
 from cellblock.worker.saving.walk import Walk
 
 T = TypeVar("T")
@@ -95,6 +95,13 @@ class SpaceOf:
         self.module = module
 
 
+class Early:
+    """Stands for attributes that an object is to have before its state is loaded."""
+
+    def __init__(self, value: Any, attributes: dict[str, Any]) -> None:
+        self.value, self.attributes = value, attributes
+
+
 class Bound:
     """Stands for a value that is to be in a module's namespace as soon as it is loaded."""
 
@@ -116,6 +123,7 @@ class Saving:
         elsewhere: Callable[[Any], tuple[str, str | int] | None],
         buffer: Callable[[Any, Any], int],
         references: dict[int, tuple[str, int]],
+        circles: tuple[list[Any], dict[int, dict[str, Any]]],
     ) -> None:
         self.walk = walk
         self.namespace = namespace
@@ -154,6 +162,13 @@ class Saving:
         for root in group:
             for one in walk.spaces_of.get(root, ()):
                 self._take_own(one)
+        tables, self._early = circles
+        self._late = {id(one) for one in tables}
+        for one in tables:
+            if type(one) in (set, dict) and id(one) not in self._memo:
+                self._take_space(one, ["own" if type(one) is dict else "set"])
+                items, pairs = (None, list(one.items())) if type(one) is dict else (list(one), None)
+                self.later.append((building.set_content, (one, (None, items, pairs))))
         self.begin = len(self._memo)
         """How much is in the memo before anything is written."""
 
@@ -211,7 +226,23 @@ class Saving:
         if how is None:
             self._how[id(kind)] = how = self._decide(kind)
             self.walk.kinds.of(kind)  # which holds it, so that its id is no other's
+        if id(value) in self._late or id(value) in self._early:
+            return self._in_parts(value, how(self, value))
         return how(self, value)
+
+    def _in_parts(self, value: Any, reduced: Reduced) -> Reduced:
+        """What is on a circle with what its hash needs: some attributes come first, and keys once all else is there."""
+        if reduced is NotImplemented:
+            reduced = parts_of(value, self.origins)
+        if not is_a(reduced, tuple) or reduced[-1] is not building.set_parts:
+            return reduced
+        made, arguments, (own, held, slots, shared, items, pairs), *rest = reduced
+        if id(value) in self._early and own is None:
+            own = Early(value, self._early[id(value)])
+        if id(value) in self._late:
+            self.later.append((building.set_content, (value, (None, items, pairs))))
+            items = pairs = None
+        return made, arguments, (own, held, slots, shared, items, pairs), *rest
 
     def _decide(self, kind: type) -> Reducer:
         way = self._way(kind)
@@ -333,6 +364,6 @@ def is_full(one: types.CellType) -> bool:
 
 
 __all__ = [
-    "REDUCERS", "Bound", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family", "reducer",
-    "refuse",
+    "REDUCERS", "Bound", "Early", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family",
+    "reducer", "refuse",
 ]  # fmt: skip

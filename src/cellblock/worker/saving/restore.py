@@ -438,6 +438,8 @@ class _Reading:
             return self._restoring.namespace
         if how == "module":
             return vars(building.module(name))
+        if how == "set":
+            return set()
         space: dict[str, Any] = {}
         if how == "hand":
             made = ModuleType(name)

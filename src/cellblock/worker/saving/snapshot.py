@@ -29,6 +29,7 @@ from cellblock.worker.saving import (
     tensors,
 )
 from cellblock.worker.saving.brief import Brief, is_long
+from cellblock.worker.saving.circles import Circles
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, names_in, qualname_of, sayable, storable, told
@@ -438,8 +439,17 @@ class _Writing:
             elsewhere=self._elsewhere,
             buffer=self._keep_array,
             references=snapshot.references(roots),
+            circles=self._circles(roots),
         )
         self._needs.update(key for key, _ in self.saving.references.values())
+
+    def _circles(self, roots: list[int]) -> tuple[list[Any], dict[int, dict[str, Any]]]:
+        """What is filled late, and what is early: see `Circles.tables`."""
+        walk = self._snapshot._walk
+        if walk.hashed.isdisjoint(self._whole):
+            return [], {}
+        in_turn = sorted(roots, key=lambda number: self._snapshot._labels.get(number, ""))
+        return Circles(walk).tables([walk.values[number] for number in in_turn])
 
     def write(self) -> Any:
         """Write all. The pickler."""

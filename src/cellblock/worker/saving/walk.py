@@ -40,8 +40,8 @@ from cellblock.worker.saving.streams import LONG
 
 (
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
-    TENSOR, CONTEXT, TIME, INLINE, BARE,
-) = range(21)  # fmt: skip
+    TENSOR, CONTEXT, TIME, INLINE, BARE, HASHED,
+) = range(22)  # fmt: skip
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -60,6 +60,8 @@ VARIABLES = tuple(
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
 _VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
+_SIMPLE = _VALUES | {id(str), id(bytes)}
+_LEAD_NOWHERE = frozenset((ATOM, CLASS, TEXT))
 _SET_ITERATOR: type = type(iter(set[int]()))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
 _LONG = 64
@@ -116,6 +118,9 @@ class Kinds(dict[int, int]):
             return ARRAY
         if not families.isdisjoint(_NUMBERS):
             return ATOM
+        hashed = next(attributes_of(base)["__hash__"] for base in mro_of(kind) if "__hash__" in attributes_of(base))
+        if hashed is not None and type(hashed) is not types.WrapperDescriptorType:
+            return HASHED
         return INLINE if flags_of(kind) & _INLINE_VALUES else PLAIN
 
 
@@ -193,6 +198,8 @@ class Walk:
         self._loose: list[int] = []
         self.originals: dict[tuple[str, str], Any] = {}
         """What cells have replaced in modules and values refer to, by module and path."""
+        self.hashed: set[int] = set()
+        """Roots that hold objects whose `__hash__` is code of Python's, and that hold more than text and numbers."""
         self._large: list[tuple[int, int]] = []
         self._tops: set[int] = set()
         self._seen: set[int] = set()
@@ -267,6 +274,10 @@ class Walk:
     def defines(self, number: int) -> bool:
         """Whether a root is a class or function by value."""
         return self.definitions.get(id(self.values[number])) == number
+
+    def is_namespace(self, space: dict[str, Any]) -> bool:
+        """Whether a dictionary is that of the cells or of a module."""
+        return space is self._namespace or self._origins.space(space) is not None
 
     def owner_of(self, piece: Any) -> int | None:
         """The `id` of the object that some root holds and whose memory a pickler's piece is; None for what was made for
@@ -390,10 +401,12 @@ class Walk:
                 owner[id(one)] = root
                 of_class = class_of(one)
                 special += [of_class] if of_class is not None else gc.get_referents(one)
-            elif kind == INLINE:
+            elif kind in (INLINE, HASHED):
                 owner[id(one)] = root
                 following.append(one)
-                if (shared := shared_space(one)) is not None:
+                if kind == HASHED and root not in self.hashed and self._leads_on(one):
+                    self.hashed.add(root)
+                if flags_of(type(one)) & _INLINE_VALUES and (shared := shared_space(one)) is not None:
                     special.append(shared)
             elif kind == CONTEXT:  # its value is in no object that it refers to
                 owner[id(one)] = root
@@ -402,7 +415,7 @@ class Walk:
                 self._need(type(one), root)
             elif kind == ARRAY:
                 owner[id(one)] = root
-                special += _of_array(one)
+                special += of_array(one)
             elif kind == TENSOR:
                 owner[id(one)] = root
                 special += self._of_tensor(one)
@@ -418,6 +431,16 @@ class Walk:
     def _leave_standard(self) -> bool:
         self._is_standard = False
         return True
+
+    def _leads_on(self, value: Any) -> bool:
+        """Whether an object holds anything but text and numbers."""
+        for one in gc.get_referents(value):
+            if type(one) is dict:
+                if not _SIMPLE.issuperset(map(id, map(type, one.values()))):
+                    return True
+            elif self.kinds.get(id(type(one))) not in _LEAD_NOWHERE:
+                return True
+        return False
 
     def _need(self, definition: Any, root: int) -> None:
         if not is_class(definition) or self._origins.of(definition) is None:
@@ -471,7 +494,9 @@ def _are_values(found: Sequence[Any]) -> bool:
 
 
 def parts_of_class(definition: type) -> list[Any]:
-    attributes = [value for name, value in attributes_of(definition).items() if name not in _SKIPPED]
+    held = [(name, value) for name, value in attributes_of(definition).items() if name not in _SKIPPED]
+    held.sort(key=lambda item: item[0] if type(item[0]) is str else "")  # a load puts them in in another order
+    attributes = [value for _, value in held]
     return [*_bases_of(definition), type(definition), *attributes]
 
 
@@ -521,7 +546,7 @@ def is_plain_tensor(tensor: Any) -> bool:
     )
 
 
-def _of_array(array: Any) -> list[Any]:
+def of_array(array: Any) -> list[Any]:
     parts = [array.base]
     if (attributes := own_attributes(array)) is not None:
         parts.append(attributes)

@@ -1,0 +1,174 @@
+"""Sets and dicts whose keys lead back to them, and have a `__hash__` in Python: it may need what such a key holds."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Collection, Iterable
+from types import FunctionType
+from typing import Any
+
+from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import is_a, own_attributes
+from cellblock.worker.saving.groups import circles
+from cellblock.worker.saving.losses import Unsaved
+from cellblock.worker.saving.walk import (
+    ARRAY,
+    ATOM,
+    CACHED,
+    CLASS,
+    FUNCTION,
+    HASHED,
+    INLINE,
+    LEAF,
+    MEMBER,
+    PLAIN,
+    PROXY,
+    SPACE,
+    TEXT,
+    TIME,
+    TUPLE,
+    Walk,
+    is_class,
+    of_array,
+    parts_of_class,
+)  # fmt: skip
+
+_ENTERED = frozenset((ARRAY, CACHED, HASHED, INLINE, LEAF, PLAIN, PROXY, TUPLE))
+_DEFINED = frozenset((CLASS, FUNCTION))
+_SPECIAL = _DEFINED | {ARRAY}
+_TABLES = (dict, set, frozenset)
+_EARLY = frozenset((ATOM, MEMBER, TEXT, TIME))
+_ATOMS = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
+
+
+class Circles:
+    """The graph of what roots hold, as pickling follows it."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+
+    def tables(self, roots: Collection[Any]) -> tuple[list[Any], dict[int, dict[str, Any]]]:
+        """Sets and dicts that a key of theirs leads back to. Of keys of such frozensets, by their ids, the attributes
+        that lead nowhere: a frozenset cannot be filled later, so its keys have these early.
+
+        Raises Unsaved for a frozenset with a key that has no hash by these alone.
+        """
+        reached = self._reached(self._entered(roots))
+        found = [one for one in reached if is_a(one, *_TABLES) and any(map(self._is_hashed, _keys(one)))]
+        keys = [key for one in found for key in _keys(one)]
+        if set(map(id, found)).isdisjoint(map(id, self._reached(self._next(keys)))):
+            return [], {}
+        edges = {id(one): set(map(id, self._next([one]))) for one in self._reached(found)}
+        circle = _numbered(edges)
+        late = [one for one in found if not is_a(one, frozenset) and self._here(one, circle)]
+        edges.update((id(one), set()) for one in late)
+        circle = _numbered(edges)
+        early: dict[int, dict[str, Any]] = {}
+        for one in found:
+            for key in self._leaves(self._here(one, circle)) if is_a(one, frozenset) else ():
+                held = own_attributes(key) or {}
+                early[id(key)] = {name: part for name, part in held.items() if self._is_early(part)}
+                if circle.get(id(type(key))) == circle[id(one)] or not _has_hash(key, early[id(key)]):
+                    raise Unsaved(one, "a frozenset of objects that lead back to it", "keep a set there in its place")
+        return self._in_turn(roots, late), early
+
+    def _in_turn(self, roots: Collection[Any], tables: list[Any]) -> list[Any]:
+        """Tables as they are met in depth: in one order, whether an object's attributes lie in a dictionary or not."""
+        wanted, found, seen = set(map(id, tables)), list[Any](), set[int]()
+        work = self._entered(roots)[::-1]
+        while work:
+            one = work.pop()
+            if id(one) not in seen:
+                seen.add(id(one))
+                found += [one] * (id(one) in wanted)
+                work += self._next([one])[::-1]
+        return found
+
+    def _here(self, table: Any, circle: dict[int, int]) -> list[Any]:
+        """The keys that lead back to what holds them."""
+        return [key for key in _keys(table) if circle.get(id(key)) == circle[id(table)] and self._is_hashed(key)]
+
+    def _leaves(self, keys: Iterable[Any]) -> list[Any]:
+        """Keys, and in place of tuples what these consist of."""
+        found: list[Any] = []
+        for key in keys:
+            if self._kind(key) == HASHED:
+                found.append(key)
+            elif is_a(key, tuple, frozenset):
+                found += self._leaves(_parts(key))
+        return found
+
+    def _reached(self, level: Collection[Any]) -> list[Any]:
+        """These objects, and all that they lead to."""
+        seen: dict[int, Any] = {}
+        while level:
+            fresh = {id(one): one for one in level if id(one) not in seen}
+            seen.update(fresh)
+            level = self._next(fresh.values())
+        return list(seen.values())
+
+    def _next(self, objects: Collection[Any]) -> list[Any]:
+        """What these lead to, all at once: most are nothing but what the collector tells of them."""
+        kind_of = self._walk.kinds.get
+        usual = [one for one in objects if kind_of(id(type(one))) not in _SPECIAL]
+        found = gc.get_referents(*usual)
+        if len(usual) < len(objects):
+            for one in objects:
+                if is_class(one):
+                    found += parts_of_class(one)
+                elif type(one) is FunctionType:
+                    found += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
+                elif kind_of(id(type(one))) == ARRAY:
+                    found += of_array(one)
+        return self._entered(found)
+
+    def _entered(self, found: Iterable[Any]) -> list[Any]:
+        kind_of = self._walk.kinds.get
+        return [
+            one
+            for one in found
+            if (kind := kind_of(id(type(one)))) in _ENTERED
+            or (kind == SPACE and not self._walk.is_namespace(one))
+            or (kind in _DEFINED and id(one) in self._walk.definitions)
+        ]
+
+    def _kind(self, one: Any) -> int:
+        return self._walk.kinds.of(type(one))
+
+    def _is_hashed(self, key: Any) -> bool:
+        """Whether code of Python's works out the hash of a key, or of what it consists of."""
+        return self._kind(key) == HASHED or (is_a(key, tuple, frozenset) and any(map(self._is_hashed, _parts(key))))
+
+    def _is_early(self, held: Any) -> bool:
+        kind = self._kind(held)
+        return kind in _EARLY or (kind == TUPLE and type(held) is tuple and all(map(self._is_early, held)))
+
+
+def _numbered(edges: dict[int, set[int]]) -> dict[int, int]:
+    """Of each object, by its id, the number of its circle."""
+    return {one: number for number, some in enumerate(circles(edges)) for one in some}
+
+
+def _parts(key: Any) -> Iterable[Any]:
+    base: Any = tuple if is_a(key, tuple) else frozenset
+    parts: Iterable[Any] = base.__iter__(key)
+    return parts
+
+
+def _keys(one: Any) -> Iterable[Any]:
+    """What a set or dict hashes, where that is more than text and numbers."""
+    base: Any = next((kind for kind in _TABLES if is_a(one, kind)), None)
+    if base is None or _ATOMS.issuperset(map(id, map(type, base.__iter__(one)))):
+        return ()
+    keys: Iterable[Any] = base.__iter__(one)
+    return keys
+
+
+def _has_hash(key: Any, attributes: dict[str, Any]) -> bool:
+    """Whether the code of a key gives the same hash when the object has these attributes alone."""
+    try:
+        bare = object.__new__(type(key))
+        building.set_state(bare, attributes)
+        return hash(bare) == hash(key)
+    except Exception:  # whatever it answers where attributes are missing
+        return False
