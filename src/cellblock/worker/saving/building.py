@@ -105,8 +105,8 @@ def set_function(made: FunctionType, state: tuple[Any, ...]) -> None:
     made.__defaults__, made.__kwdefaults__ = defaults, keywords
     if annotations:
         made.__annotations__ = annotations
-    if attributes:
-        made.__dict__.update(attributes)
+    if attributes is not None:
+        made.__dict__ = attributes
     if parameters:
         made.__type_params__ = parameters  # type: ignore[attr-defined]
     fill_cells(cells)
@@ -186,7 +186,10 @@ def instance_of(kind: type, arguments: tuple[Any, ...]) -> Any:
 
 def set_exception(made: BaseException, state: tuple[Any, ...]) -> None:
     attributes, cause, context, suppressed, traced = state
-    set_state(made, attributes)
+    held, slots = attributes if isinstance(attributes, tuple) else (attributes, None)
+    if held:
+        _adopt(made, held)
+    set_state(made, (None, slots))
     for name, one in (("__cause__", cause), ("__context__", context), ("__traceback__", traced)):
         object.__setattr__(made, name, one)
     object.__setattr__(made, "__suppress_context__", suppressed)
@@ -226,8 +229,7 @@ def cached(body: Callable[..., Any], maxsize: int | None, typed: bool) -> Any:
 
 
 def set_cached(made: Any, attributes: dict[str, Any]) -> None:
-    made.__dict__.clear()
-    made.__dict__.update(attributes)
+    made.__dict__ = attributes
 
 
 def variable(name: str, default: tuple[Any, ...], value: tuple[Any, ...]) -> ContextVar[Any]:
@@ -487,9 +489,20 @@ def set_parts(made: Any, state: tuple[Any, ...]) -> None:
     own, held, slots, shared, items, pairs = state
     set_content(made, (None, items, pairs))
     if shared:
-        object.__setattr__(made, "__dict__", held)
+        _adopt(made, held)
     set_content(made, (own, None, None))
     set_state(made, (None if shared else held, slots))
+
+
+def _adopt(made: Any, space: dict[str, Any]) -> None:
+    """Have a dictionary be the attributes of an object, of one too whose type does not let it be set."""
+    try:
+        object.__setattr__(made, "__dict__", space)
+    except AttributeError:  # a simple namespace: it lies where the type tells
+        before = ctypes.py_object(made.__dict__)
+        slot: Any = ctypes.py_object.from_address(id(made) + type(made).__dictoffset__)
+        slot.value = space
+        ctypes.pythonapi.Py_DecRef(before)
 
 
 def block_references(kind: Any) -> Any:

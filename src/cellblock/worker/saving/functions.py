@@ -11,6 +11,7 @@ from cellblock.labels import HELD
 from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
+from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.pickler import (
     BUILDER,
     NUMBERS,
@@ -61,7 +62,7 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
         value.__defaults__,
         value.__kwdefaults__,
         value.__annotations__ or None,
-        value.__dict__ or None,
+        value.__dict__ or shared_space(value),
         contents,
         getattr(value, "__type_params__", None) or None,
     )
@@ -142,10 +143,9 @@ def _cached(saving: Saving, value: Any) -> Reduced:
         return building.attribute, (value.__module__, value.__qualname__)
     told = value.cache_info()
     parameters = value.cache_parameters() if hasattr(value, "cache_parameters") else {"typed": False}
-    attributes = dict(vars(value))
+    attributes = vars(value)
     body = attributes.get("__wrapped__")
     if body is None:
         raise Unsaved(value, "a cached function without the function that it wraps", "define it again")
-    saving.kept.append(attributes)
     made = (body, told.maxsize, bool(parameters["typed"]))
     return building.cached, made, attributes, None, None, building.set_cached
