@@ -155,7 +155,7 @@ def test_unsavable_member_of_a_group_does_not_take_the_others_with_it(shelf: She
     record = shelf.save(new_world("a = [1]\nb = [a, (i for i in a)]\nc = {'a': a}"))
     assert [row[0] for row in record["names"]] == ["a", "c"]
     assert record["lost"] == [
-        ["b", "list", "b[1]: a generator in the middle of its work", "make it again, or keep list(...) of it"]
+        ["b", "list", "b[1]: a generator", "make it again, or keep list(...) of it"]
     ]
     world = new_world()
     assert load(world, record, get=shelf.get) == []

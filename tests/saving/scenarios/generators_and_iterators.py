@@ -1,5 +1,6 @@
-# lost: gen | a generator in the middle of its work | list
-# lost: holder | holder['g'][0]: a generator in the middle of its work | list
+# lost: gen | a generator | list
+# lost: holder | holder['g'][0]: a generator | list
+# lost: fresh | a generator | make it again
 # lost: agen | asynchronous generator | async for
 # %%
 import itertools
@@ -35,6 +36,12 @@ async def agen_():
 agen = agen_()
 def generate():
     yield 1
+over = generate(); list(over)
+async def wait(): pass
+waited = wait(); waited.close(); aover = agen_()
+try: aover.aclose().send(None)
+except StopIteration: pass
+shut = generate(); next(shut); shut.close(); fresh = generate()
 # %% check
 list(it) == [2, 3, 4]
 list(ti) == [2, 3] and list(si) == ['b', 'c'] and list(ri) == [1, 2, 3, 4]
@@ -52,5 +59,7 @@ list(perm) == [(1, 3), (2, 1), (2, 3), (3, 1), (3, 2)]
 list(t1) == [2, 3] and list(t2) == [1, 2, 3]
 list(sentinel) == []
 list(generate()) == [1]
+list(over) == [] and over.__name__ == 'generate' and over.gi_frame is None and list(shut) == [] and type(over) is type(generate())
+waited.cr_frame is None and waited.__qualname__ == 'wait' and aover.ag_frame is None
 # %% warm
 assert list(gen) == [1, 2, 3, 4]

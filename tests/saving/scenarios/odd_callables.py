@@ -1,4 +1,4 @@
-# lost: lazily | a generator in the middle of its work | list
+# lost: lazily | a generator | list
 # %%
 import operator, re, random, itertools, functools, collections, string
 get = operator.itemgetter(1); attr = operator.attrgetter('real'); call = operator.methodcaller('upper')

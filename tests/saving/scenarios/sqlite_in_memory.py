@@ -10,6 +10,10 @@ db.execute('create table t(a, b)'); db.executemany('insert into t values(?, ?)',
 db.row_factory = sqlite3.Row
 app = {'db': db}
 ondisk = sqlite3.connect('f.db')
+shut = sqlite3.connect('g.db'); shut.row_factory = sqlite3.Row; shut.close()
+def is_closed(one):
+    try: one.execute('select 1')
+    except sqlite3.ProgrammingError as error: return 'closed' in str(error)
 cur = db.execute('select 1')
 row = db.execute('select * from t').fetchone()
 # lost: row | Row | 
@@ -17,6 +21,7 @@ row = db.execute('select * from t').fetchone()
 [tuple(r) for r in db.execute('select * from t order by a')] == [(1, 'x'), (2, 'y')]
 db.execute('select a from t').fetchone()['a'] == 1
 app['db'] is db
+is_closed(shut) and shut.row_factory is sqlite3.Row
 # %% then
 db.execute('insert into t values(3, "z")')
 # %% check

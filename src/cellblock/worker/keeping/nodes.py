@@ -45,7 +45,7 @@ _WHOLE = (dict, list, set, frozenset, tuple, str, bytes, int, float, OrderedDict
 _BASES = frozenset(("builtins", "abc", "typing", "enum", "collections", "collections.abc", "_collections_abc"))
 _FEW = "make it again in the next cell, or keep the data that it was made from"
 _AGAIN = {
-    types.GeneratorType: ("a generator in the middle of its work", "make it again, or keep list(...) of it"),
+    types.GeneratorType: ("a generator", "make it again, or keep list(...) of it"),
     types.CoroutineType: ("a coroutine that was not awaited", "call the function again where it is awaited"),
     types.AsyncGeneratorType: ("an asynchronous generator", "make it again in the next cell"),
     types.TracebackType: ("a traceback", "keep traceback.format_exc() instead"),

@@ -11,7 +11,7 @@ import sys
 import weakref
 from _thread import RLock, allocate_lock
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from gc import get_referents
@@ -410,6 +410,38 @@ def closed_socket() -> Any:
     return made
 
 
+def closed_database() -> Any:
+    import sqlite3
+
+    made = sqlite3.connect(":memory:", check_same_thread=False)
+    made.close()
+    return made
+
+
+def ended(kind: str, name: str, qualname: str) -> Any:
+    """A generator, a coroutine or an asynchronous generator that has come to its end."""
+    made: Any = {"generator": _yield, "coroutine": _await, "async_generator": _yield_async}[kind]()
+    made.__name__, made.__qualname__ = name, qualname
+    if kind == "async_generator":
+        with suppress(StopIteration):
+            made.aclose().send(None)
+    else:
+        made.close()
+    return made
+
+
+def _yield() -> Iterator[None]:
+    yield
+
+
+async def _await() -> None:
+    pass
+
+
+async def _yield_async() -> AsyncIterator[None]:
+    yield
+
+
 def match(pattern: Any, text: Any, start: int, end: int, regs: Any) -> Any:
     """The match of a pattern that has these places; None where there is none."""
     tried = (pattern.match(text, start, end), pattern.fullmatch(text, start, end), *pattern.finditer(text, start, end))
@@ -613,6 +645,8 @@ BUILDERS: tuple[Callable[..., Any], ...] = (
     bound,
     objects,
     set_objects,
+    closed_database,
+    ended,
 )
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 

@@ -61,7 +61,12 @@ class _Face:
 
 @named("sqlite3.Connection")
 def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
-    """A database in memory, with those attached to it. One that is a file is opened again by whoever needs it."""
+    """A database in memory, with those attached to it, or a closed one. One that is a file is opened again by whoever
+    needs it.
+    """
+    if _is_closed(value):
+        attributes = {"row_factory": value.row_factory, "text_factory": value.text_factory}
+        return building.closed_database, (), attributes, None, None, building.set_foreign
     text_factory, value.text_factory = value.text_factory, str
     fresh = sqlite3.connect(":memory:")
     try:
@@ -92,6 +97,14 @@ def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
     if hasattr(value, "autocommit"):  # from Python 3.12 on
         attributes["autocommit"] = value.autocommit
     return building.databases, (options, held, changed), attributes, None, None, building.set_foreign
+
+
+def _is_closed(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.total_changes  # noqa: B018  # any use of a closed one raises
+    except sqlite3.ProgrammingError:
+        return True
+    return False
 
 
 _PRAGMAS = (

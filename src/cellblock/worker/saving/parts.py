@@ -25,10 +25,16 @@ from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
 from cellblock.worker.saving.walk import HASHED, class_of, target_of
 
-reducer(
-    types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.FrameType, weakref.finalize,
-    contextvars.Token, contextvars.Context,
-)(refuse)  # fmt: skip
+reducer(types.FrameType, weakref.finalize, contextvars.Token, contextvars.Context)(refuse)
+_FRAME = {types.GeneratorType: "gi_frame", types.CoroutineType: "cr_frame", types.AsyncGeneratorType: "ag_frame"}
+
+
+@reducer(*_FRAME)
+def _generator(_: Saving, value: Any) -> Reduced:
+    """One that has come to its end; any other is not saved."""
+    if getattr(value, _FRAME[type(value)]) is not None:
+        return refuse(_, value)
+    return building.ended, (type(value).__name__, value.__name__, value.__qualname__)
 
 
 @reducer(io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
