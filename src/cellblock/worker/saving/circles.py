@@ -98,6 +98,10 @@ class Circles:
                 found += self._leaves(_parts(key))
         return found
 
+    def reached_by(self, kind: type) -> set[int]:
+        """The ids of all that a class leads to."""
+        return set(map(id, self._reached(self._next([kind]))))
+
     def _reached(self, level: Collection[Any]) -> list[Any]:
         """These objects, and all that they lead to."""
         seen: dict[int, Any] = {}

@@ -24,6 +24,7 @@ _HOOKS = frozenset(("__new__", "__class__", "__iter__", "items", "append", "exte
 """Methods that pickling calls, or looks at, as an object is written and made again."""
 _LISTS = (list, deque, set, bytearray)
 _DICTS = (OrderedDict, dict)
+_FILLED = (object, list, set, bytearray, OrderedDict, dict)
 _WHOLE = frozenset(("collections", "datetime", "fractions", "ipaddress", "pathlib", "pathlib._local", "random"))
 """Modules in Python whose classes save all that is theirs: other attributes are the cells'."""
 _dict_offset_of = type.__dict__["__dictoffset__"].__get__
@@ -38,6 +39,19 @@ def way_of(kind: type, origins: Origins) -> Callable[[Any], Any]:
 def parts_of(value: Any, origins: Origins) -> Any:
     """What `__reduce__` gives for one object, by parts."""
     return _Parts(type(value), origins)(value)
+
+
+def as_it_is(value: Any) -> Any:
+    """The same, past what the code of an object's class says of it; None where a standard type says what makes it."""
+    kind = type(value)
+    base: Any = next(base for base in mro_of(kind) if not is_heap(base))
+    if base not in _FILLED:
+        return None
+    items = base.__iter__(value) if base in _LISTS else None
+    pairs = base.items(value) if base in _DICTS else None
+    held, slots = split(object.__getstate__(value))
+    content = (None if one is None else list(one) for one in (items, pairs))
+    return building.new_of, (base, kind), (None, held, slots, False, *content), None, None, building.set_parts
 
 
 def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins) -> tuple[Any, tuple[Any, ...]]:

@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.caches import without_caches
+from cellblock.worker.saving.circles import Circles
 from cellblock.worker.saving.deep import Deep
 from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.imported import is_library
 from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
-from cellblock.worker.saving.objects import giver_of, parts_of, way_of
+from cellblock.worker.saving.objects import as_it_is, giver_of, parts_of, way_of
 from cellblock.worker.saving.walk import Walk
 
 T = TypeVar("T")
@@ -144,6 +145,7 @@ class Saving:
         self.notes: list[tuple[object, str, str]] = []
         """Parts that are left out of what is saved all the same: of what, what, and the remedy."""
         self.spaces: list[list[str]] = []
+        self._held: dict[int, set[int]] = {}
         self.kept: list[Any] = []
         """What was made while pickling and whose identity the memo relies on."""
         self.memory: dict[int, Any] = {}
@@ -281,14 +283,14 @@ class Saving:
         giver = attributes_of(giver_of(kind)) if self.origins.of(kind) is None else {}
         is_named = any(is_a(giver.get(name), types.FunctionType) for name in ("__reduce__", "__reduce_ex__"))
 
-        def usual(_: Saving, value: Any) -> Reduced:
+        def usual(saving: Saving, value: Any) -> Reduced:
             reduced = way(value)
             if not is_named:
                 return reduced
             reduced = value.__reduce_ex__(5) if reduced is NotImplemented else reduced
-            if not is_a(reduced, str):
-                return reduced
-            return building.new_of, (object, kind), object.__getstate__(value)  # it cannot be found before it is made
+            if is_a(reduced, str) or id(value) in saving.held_by(kind):
+                return as_it_is(value) or reduced  # it cannot be found, or its class be called, before these are made
+            return reduced
 
         held = self._of_module(kind)
         if held:
@@ -301,6 +303,14 @@ class Saving:
 
             return by_name
         return usual
+
+    def held_by(self, kind: type) -> set[int]:
+        """The ids of what a class of this group holds, itself or by others, where it is a cell's."""
+        if self.elsewhere(kind) is not None or not self.walk.reaches(kind):
+            return set()
+        if id(kind) not in self._held:
+            self._held[id(kind)] = Circles(self.walk).reached_by(kind)
+        return self._held[id(kind)]
 
     def _of_module(self, kind: type) -> dict[str, Any]:
         """Objects of this type that the type's own module, one of a library's, holds: `dataclasses.MISSING`."""
