@@ -27,6 +27,11 @@ class Tree:
     def __hash__(self): return hash(self.n)
     def __eq__(self, other): return self.n == other.n
 t = Tree('t'); t.index[t] = 0; t.index['z'] = [t]
+class Leaf:
+    def __init__(self, n): self.n = n; self.index = {}
+    def __hash__(self): return hash(self.n)
+    def __eq__(self, other): return self.n == other.n
+leaf = Leaf('l'); leaf.index[leaf] = 0
 class Bag(set):
     def __init__(self, *some): super().__init__(some); self.label = 'bag'
 class Table(dict): pass
@@ -54,6 +59,7 @@ Node.known[Node('b')] == 'b' and a in Node.known and len(Node.known) == 4 and li
 b in a.fixed and Node('c') in a.fixed and a in b.fixed and (Node('a'), 1) in c.fixed
 u.out[v] == 1 and v.out[u] == 2 and Edge(u, v) in edges and u.out['edges'] is edges and v.out[edge, 'pair'] is edges and edge.start is u and list(u.out) == [v, 'edges']
 t.index[t] == 0 and t.index['z'][0] is t and t.index[Tree('t')] == 0
+leaf.index[leaf] == 0 and leaf.index[Leaf('l')] == 0
 hub in hub.bag and hub.bag.label == 'bag' and hub.table[Node('hub')] == 1 and list(hub.ordered.items()) == [(hub, 1), ('last', 2)] and hub.default[hub] == [1]
 hub.default['new'] == [] and hub.count[hub] == 2 and hub in hub.weak and hub.keys[hub] == 3 and hub.values[hub] is hub
 len(good.all) == 2 and all(one.owner is good and one in good.all for one in good.all)

@@ -17,7 +17,7 @@ import types
 import typing
 import weakref
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from operator import is_
 from sys import getsizeof
 from typing import Any
@@ -436,7 +436,7 @@ class Walk:
         """Whether an object holds anything but text and numbers."""
         for one in gc.get_referents(value):
             if type(one) is dict:
-                if not _SIMPLE.issuperset(map(id, map(type, one.values()))):
+                if not _SIMPLE.issuperset(map(id, map(type, chain(one.values(), one)))):
                     return True
             elif self.kinds.get(id(type(one))) not in _LEAD_NOWHERE:
                 return True
