@@ -132,3 +132,68 @@ def test_graph_is_the_same_after_loading(seed: int) -> None:
         assert shape(loaded, names) == expected, one
         again = save(loaded, put=put)
         assert groups(again) == groups(record), one
+
+
+HASHED = """
+class Node:
+    registry = {}
+    def __init__(self, name): self.name, self.near, self.index, self.parts = name, set(), {}, []
+    def __hash__(self): return hash(self.name)
+    def __eq__(self, other): return type(other) is Node and self.name == other.name
+class Edge:
+    def __init__(self, start, end): self.start, self.end = start, end
+    def __hash__(self): return hash((self.start, self.end))
+    def __eq__(self, other): return type(other) is Edge and (self.start, self.end) == (other.start, other.end)
+"""
+
+
+def tables(world: World, names: list[str]) -> Any:
+    """What nodes hold, by the names of nodes; each object that is found is the node of that name."""
+    nodes = {name: world[name] for name in names}
+
+    def of(key: Any) -> Any:
+        if type(key) is tuple:
+            return tuple(map(of, key))
+        if type(key) is world["Edge"]:
+            return "edge", of(key.start), of(key.end)
+        assert key is nodes[key.name]
+        return key.name
+
+    for one in nodes.values():
+        assert all(key in one.near for key in list(one.near)) and all(one.index[key] is held for key, held in one.index.items())
+        assert all(world["Node"].registry[key] is held for key, held in world["Node"].registry.items())
+    return [
+        ({*map(of, one.near)}, [(of(key), of(held)) for key, held in one.index.items()], [of(part) for part in one.parts])
+        for one in nodes.values()
+    ] + [(of(key), of(held)) for key, held in world["Node"].registry.items()]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 20))
+def test_graph_of_objects_with_a_hash_of_their_own_is_the_same_after_loading(seed: int) -> None:
+    pieces: dict[str, bytes] = {}
+
+    def put(piece: memoryview | bytes) -> str:
+        address = hashlib.sha256(piece).hexdigest()
+        pieces[address] = bytes(piece)
+        return address
+
+    for one in range(seed, seed + 20):
+        draw = random.Random(one)
+        world = new_world(HASHED)
+        names = [f"n{number}" for number in range(draw.randrange(1, 7))]
+        world.update((name, world["Node"](name)) for name in names)
+        nodes = [world[name] for name in names]
+        keys: list[Any] = [*nodes, *(world["Edge"](draw.choice(nodes), draw.choice(nodes)) for _ in range(4))]
+        keys += [(draw.choice(keys), draw.choice(keys)) for _ in range(2)]
+        for node in nodes:
+            node.near.update(draw.choices(keys, k=draw.randrange(4)))
+            node.index.update((draw.choice(keys), draw.choice(keys)) for _ in range(draw.randrange(4)))
+            node.parts.extend(draw.choices(keys, k=draw.randrange(3)))
+            if draw.random() < 0.3:
+                world["Node"].registry[draw.choice(keys)] = node
+        expected = tables(world, names)
+        record = save(world, put=put)
+        assert record["lost"] == []
+        loaded = new_world()
+        assert load(loaded, record, get=pieces.__getitem__) == []
+        assert tables(loaded, names) == expected, one
