@@ -160,10 +160,16 @@ def tables(world: World, names: list[str]) -> Any:
         return key.name
 
     for one in nodes.values():
-        assert all(key in one.near for key in list(one.near)) and all(one.index[key] is held for key, held in one.index.items())
+        assert all(key in one.near for key in list(one.near)) and all(
+            one.index[key] is held for key, held in one.index.items()
+        )
         assert all(world["Node"].registry[key] is held for key, held in world["Node"].registry.items())
     return [
-        ({*map(of, one.near)}, [(of(key), of(held)) for key, held in one.index.items()], [of(part) for part in one.parts])
+        (
+            {*map(of, one.near)},
+            [(of(key), of(held)) for key, held in one.index.items()],
+            [of(part) for part in one.parts],
+        )
         for one in nodes.values()
     ] + [(of(key), of(held)) for key, held in world["Node"].registry.items()]
 

@@ -154,9 +154,7 @@ def test_group_keeps_its_key_and_pieces_when_another_changes(shelf: Shelf) -> No
 def test_unsavable_member_of_a_group_does_not_take_the_others_with_it(shelf: Shelf) -> None:
     record = shelf.save(new_world("a = [1]\nb = [a, (i for i in a)]\nc = {'a': a}"))
     assert [row[0] for row in record["names"]] == ["a", "c"]
-    assert record["lost"] == [
-        ["b", "list", "b[1]: a generator", "make it again, or keep list(...) of it"]
-    ]
+    assert record["lost"] == [["b", "list", "b[1]: a generator", "make it again, or keep list(...) of it"]]
     world = new_world()
     assert load(world, record, get=shelf.get) == []
     assert world["c"]["a"] is world["a"]
