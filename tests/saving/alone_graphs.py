@@ -160,9 +160,8 @@ def tables(world: World, names: list[str]) -> Any:
         return key.name
 
     for one in nodes.values():
-        assert all(key in one.near for key in list(one.near)) and all(
-            one.index[key] is held for key, held in one.index.items()
-        )
+        assert all(key in one.near for key in list(one.near))
+        assert all(one.index[key] is held for key, held in one.index.items())
         assert all(world["Node"].registry[key] is held for key, held in world["Node"].registry.items())
     return [
         (

@@ -166,6 +166,7 @@ class Saving:
                 self._take_own(one)
         tables, self._early = circles
         self._late = {id(one) for one in tables}
+        self._circled = self._late | self._early.keys()
         for one in tables:
             if type(one) in (set, dict) and id(one) not in self._memo:
                 self._take_space(one, ["own" if type(one) is dict else "set"])
@@ -228,7 +229,7 @@ class Saving:
         if how is None:
             self._how[id(kind)] = how = self._decide(kind)
             self.walk.kinds.of(kind)  # which holds it, so that its id is no other's
-        if id(value) in self._late or id(value) in self._early:
+        if self._circled and id(value) in self._circled:
             return self._in_parts(value, how(self, value))
         return how(self, value)
 
