@@ -134,7 +134,7 @@ def test_file_whose_number_is_free_is_opened_again_under_it(tmp_path: Path) -> N
     number = os.open(tmp_path / "f", os.O_RDONLY)
     held = [one for one in descriptors.held(()) if one.number == number]
     os.close(number)
-    assert descriptors.take_up(held) == []
+    assert descriptors.take_up(held) == descriptors.TakenUp()
     assert (os.read(number, 9), os.get_inheritable(number)) == (b"text", False)
     os.close(number)
 

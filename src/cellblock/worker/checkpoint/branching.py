@@ -39,6 +39,7 @@ class Branch:
     nonce: bytes
     seed: int
     gone: tuple[descriptors.Held, ...]
+    anew: tuple[descriptors.Held, ...]
     mapped: tuple[str, ...]
 
 
@@ -83,7 +84,7 @@ def _settle(
     for space in ends[4:]:
         os.close(space)
     wall = capabilities.apply()
-    gone = descriptors.move(places)
+    taken = descriptors.move(places)
     os.chdir(layout.WORKSPACE)
     for pipe in ends[1:3]:
         os.close(pipe)
@@ -93,4 +94,5 @@ def _settle(
             raise OSError(one.reason)
     connection, following = (descriptors.out_of_the_way(end, found) for end in (ends[0], ends[3]))
     nonce = bytes.fromhex(str(message["nonce"]))
-    return Branch(connection, following, nonce, int(str(message["seed"])), tuple(gone), tuple(mapped))
+    seed = int(str(message["seed"]))
+    return Branch(connection, following, nonce, seed, tuple(taken.lost), tuple(taken.anew), tuple(mapped))

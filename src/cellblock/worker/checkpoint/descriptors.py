@@ -13,7 +13,7 @@ import os
 import select
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cellblock.hosting import sockets
 
@@ -26,8 +26,9 @@ _HIGHEST = 65_536
 class Held:
     """An open descriptor.
 
-    Of a regular file: `path` if it can be opened again, else `stamp`, by which a change of its contents shows; its
-    position, and the locks on it, as type (of fcntl's), whether they are the process's, start and length.
+    Of a regular file: its device and inode; `path` if it can be opened again, else `stamp`, by which a change of its
+    contents shows; its position, and the locks on it, as type (of fcntl's), whether they are the process's, start and
+    length.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Held:
     path: str | None = None
     offset: int = 0
     label: str = ""
+    identity: tuple[int, int] = (0, 0)
     stamp: tuple[int, int] = (0, 0)
     locks: tuple[tuple[int, bool, int, int], ...] = ()
 
@@ -51,6 +53,23 @@ def held(ours: Iterable[int]) -> list[Held]:
             if (what.st_dev, what.st_ino) not in identities:
                 found.append(_describe(number, what))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """Descriptors of a copy that was woken: the `lost` ones, and those of files that were made `anew` meanwhile."""
+
+    lost: list[Held] = field(default_factory=list)
+    anew: list[Held] = field(default_factory=list)
+
+    def reopen(self, one: Held) -> None:
+        """Open a regular file again where it was."""
+        try:
+            _reopen(one)
+            if _identity(one.number) != one.identity:
+                self.anew.append(one)
+        except OSError:
+            self.lost.append(one)
 
 
 def let_go(found: Iterable[Held]) -> None:
@@ -79,18 +98,15 @@ def out_of_the_way(descriptor: int, found: Iterable[Held]) -> int:
     return moved
 
 
-def take_up(found: Iterable[Held]) -> list[Held]:
-    """In a copy that was woken: open regular files again where they were. Those that could not be, and what is gone."""
-    lost = []
+def take_up(found: Iterable[Held]) -> TakenUp:
+    """In a copy that was woken: open regular files again where they were."""
+    taken = TakenUp()
     for one in found:
         if one.kind == stat.S_IFREG:
-            try:
-                _reopen(one)
-            except OSError:
-                lost.append(one)
+            taken.reopen(one)
         elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO):
-            lost.append(one)
-    return lost
+            taken.lost.append(one)
+    return taken
 
 
 def places(found: Iterable[Held], kept: Iterable[int], pipes: Mapping[int, int]) -> list[tuple[Held, int]]:
@@ -112,9 +128,9 @@ def places(found: Iterable[Held], kept: Iterable[int], pipes: Mapping[int, int])
     return all_of_them + [(one, -1) for one in dead]
 
 
-def move(these: Iterable[tuple[Held, int]]) -> list[Held]:
-    """In a branch: leave none of these open on what they were. Opens again by its path what has one; the others."""
-    lost = []
+def move(these: Iterable[tuple[Held, int]]) -> TakenUp:
+    """In a branch: leave none of these open on what they were. Opens again by its path what has one."""
+    taken = TakenUp()
     gone, other = sockets.pair(sockets.STREAM)
     other.close()
     with gone:
@@ -127,13 +143,10 @@ def move(these: Iterable[tuple[Held, int]]) -> list[Held]:
                 with select.epoll() as empty:
                     os.dup2(empty.fileno(), one.number, one.inheritable)
             elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO) or (one.kind == stat.S_IFREG and one.path is None):
-                lost.append(one)
+                taken.lost.append(one)
             elif one.path is not None:
-                try:
-                    _reopen(one)
-                except OSError:
-                    lost.append(one)
-    return list({one.number: one for one in lost}.values())
+                taken.reopen(one)
+    return TakenUp(list({one.number: one for one in taken.lost}.values()), taken.anew)
 
 
 def _reopen(one: Held) -> None:
@@ -190,7 +203,8 @@ def _describe(number: int, what: os.stat_result) -> Held:
     if kind == stat.S_IFREG:
         path = _path(number) if what.st_nlink else None
         offset = 0 if flags & os.O_PATH else os.lseek(number, 0, os.SEEK_CUR)
-        return Held(number, kind, flags, inheritable, path, offset, stamp=_stamp(what), locks=_locks(number))
+        identity = what.st_dev, what.st_ino
+        return Held(number, kind, flags, inheritable, path, offset, "", identity, _stamp(what), _locks(number))
     label = "" if kind else (_path(number) or "").removeprefix("anon_inode:")
     return Held(number, kind, flags, inheritable, label=label)
 

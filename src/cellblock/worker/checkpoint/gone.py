@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cellblock.text import type_name
+from cellblock.worker.checkpoint.databases import connect_again
 from cellblock.worker.checkpoint.twin import Woken
 
 Row = tuple[str, str, str, str]
@@ -17,6 +18,7 @@ Row = tuple[str, str, str, str]
 _MAX_ROWS = 50
 
 _CLOSED = "it cannot be open in two processes, and was closed"
+_DATABASE = "its file was made anew while a transaction, a query or functions of its own kept it from being reopened"
 _MAPPED = "memory cannot be shared with the session it was branched from: it is a copy"
 _THREAD = "a thread does not live on in a copy of its process"
 _LOCK = "it is held, maybe by a thread that did not live on"
@@ -40,8 +42,12 @@ def losses(namespace: Mapping[str, object], woken: Woken, renewed: frozenset[str
                 break
     rows += _files(woken)
     rows += _connections(woken, told)
+    unable, whole = connect_again(woken.anew)  # after those: it may open files under numbers that were closed
+    rows += _databases(namespace, unable)
     if woken.branch is not None:
-        rows += [(f"mapping of {path}", "mmap", _MAPPED, "map it again") for path in woken.branch.mapped]
+        rows += [
+            (f"mapping of {path}", "mmap", _MAPPED, "map it again") for path in woken.branch.mapped if path not in whole
+        ]
     rows += [(f"thread {name}", "Thread", _THREAD, "start it again") for name in woken.threads if name not in told]
     return tuple(rows[:_MAX_ROWS])
 
@@ -134,6 +140,15 @@ _TYPES: dict[tuple[str, str], tuple[Look, str, str]] = {
     ("threading", "Semaphore"): (_inner_lock, _LOCK, "make it again"),
     ("queue", "Queue"): (_inner_lock, _LOCK, "make it again"),
 }
+
+
+def _databases(namespace: Mapping[str, object], unable: list[tuple[Any, str]]) -> list[Row]:
+    """Connections that could not be connected again, each under its name or, where it has none, its file's."""
+    names = {id(value): name for name, value in list(namespace.items()) if type(name) is str}
+    return [
+        (names.get(id(value), f"connection to {file}"), type_name(value), _DATABASE, "connect again")
+        for value, file in unable
+    ]
 
 
 def _files(woken: Woken) -> list[Row]:

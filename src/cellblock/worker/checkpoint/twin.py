@@ -52,10 +52,13 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """What a woken copy finds: the end for the next checkpoint (-1 for none), and what it could not bring along."""
+    """What a woken copy finds: the end for the next checkpoint (-1 for none), what it could not bring along, and the
+    descriptors of files that were made anew.
+    """
 
     next: int
     gone: tuple[descriptors.Held, ...]
+    anew: tuple[descriptors.Held, ...]
     threads: tuple[str, ...]
     branch: Branch | None = None
 
@@ -105,8 +108,9 @@ def freeze(
             with contextlib.suppress(OSError):
                 os.chdir(place)
         if isinstance(woken, Branch):
-            return Woken(woken.next, woken.gone, threads, woken)
-        return Woken(woken, tuple(descriptors.take_up(found)), threads)
+            return Woken(woken.next, woken.gone, woken.anew, threads, woken)
+        taken = descriptors.take_up(found)
+        return Woken(woken, tuple(taken.lost), tuple(taken.anew), threads)
     finally:
         if collects:
             gc.enable()
