@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,12 @@ def _run(opened: Open, *sources: str) -> None:
     with opened() as session:
         for source in sources:
             session.run(source)
+
+
+def _ids(url: str) -> list[str]:
+    with open_store(url) as store:
+        stored = store.read("default", "one")
+        return [cell.id for cell, _ in cells_of(stored, stored.resolve("HEAD"))]
 
 
 def _set_body(url: str, address: str, body: bytes) -> bytes:
@@ -132,6 +141,36 @@ def test_more_cells_than_a_notebook_begins_with_stay_in_the_store(
         stored = store.read("default", "one")
         found = [cell.source for cell, _ in cells_of(stored, stored.resolve("HEAD"))]
     assert found == [f"x = {number}" for number in range(1, 6)]
+
+
+def test_exports_have_every_cell(opened: Open, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.session.earlier.MOST_CELLS", 2)
+    monkeypatch.setattr("cellblock.session.earlier.CELLS_AT_ONCE", 3)
+    sources = [f"print('cell {number}')" for number in range(8)]
+    _run(opened, *sources)
+    session = opened()
+    session.delete(_ids(url)[2])
+    again = session.rerun(_ids(url)[1])
+    session.run("print('cell 8')")
+    wanted = [sources[0], again.source, *sources[3:], "print('cell 8')"]
+    for read in (False, True):
+        if read:
+            assert len(session.notebook) == 4
+        document: Any = session.notebook.to_ipynb()
+        assert [cell["source"] for cell in document["cells"]] == wanted
+        assert [cell["execution_count"] for cell in document["cells"]] == [1, 9, 4, 5, 6, 7, 8, 10]
+        page = session.notebook.to_html()
+        assert [number for number in range(10) if f">cell {number}\n</pre>" in page] == [0, 1, 3, 4, 5, 6, 7, 8]
+        assert "8 cells" in page
+    session.close()
+    assert session.notebook.to_ipynb() == document
+    out = tmp_path / "out.ipynb"
+    told = subprocess.run(
+        [sys.executable, "-m", "cellblock", "sessions", "export", "one", str(out), "--json"],
+        env={**os.environ, "CELLBLOCK_STORE": url},
+        check=True, capture_output=True,
+    ).stdout  # fmt: skip
+    assert (json.loads(told)["cells"], json.loads(out.read_text())) == (8, document)
 
 
 def test_earlier_cells_can_be_run_again_deleted_and_shown(opened: Open) -> None:

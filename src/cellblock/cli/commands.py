@@ -96,9 +96,12 @@ async def _save(console: Console, argument: str) -> None:
         raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
     if path.exists() and path.absolute() not in console.saved:
         raise Refused(f"{path} exists: give another name")
-    write_document(path, "\n".join(map(_as_script, notebook.cells)) if path.suffix == ".py" else notebook)
+    if path.suffix == ".py":
+        write_document(path, "\n".join(_as_script(cell) for cell, _ in notebook.every()))
+    else:
+        write_document(path, notebook)
     console.saved.add(path.absolute())
-    console.say(f"saved {len(notebook)} cells to {path}")
+    console.say(f"saved {notebook.count()} cells to {path}")
 
 
 async def _put(console: Console, argument: str) -> None:

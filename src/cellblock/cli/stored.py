@@ -17,6 +17,7 @@ from cellblock.cli.terminal import Printer, say, table, write_data
 from cellblock.declarations import declared
 from cellblock.errors import MergeConflict, StoreError
 from cellblock.session.commits import cells_of, get_cell, names_of
+from cellblock.session.earlier import Earlier, Source
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference
@@ -192,13 +193,11 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
     target = options.target(arguments.out, said="")
     session = _read(store, arguments)
-    notebook = Notebook()
+    notebook = Notebook(Earlier(Source(store, session), session.resolve("HEAD").trees))
     notebook.private = str(session.settings.get("private") or "")
-    for cell, parts in cells_of(session, session.resolve("HEAD")):
-        notebook.record(cell, parts)
     write_document(target, notebook)
-    done = {"out": str(target), "cells": len(notebook)}
-    return _answered(arguments, done, f"wrote {len(notebook)} cells to {target}")
+    done = {"out": str(target), "cells": notebook.count()}
+    return _answered(arguments, done, f"wrote {notebook.count()} cells to {target}")
 
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:

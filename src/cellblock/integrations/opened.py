@@ -185,9 +185,7 @@ class OpenSessions:
 
         def read() -> T:
             if opened is not None:
-                notebook = opened.notebook
-                kept = (notebook.kept(cell.id) for cell in notebook.cells)
-                return take((one for one in kept if one is not None), notebook.private)
+                return take(opened.notebook.every(), opened.notebook.private)
             stored = store.read(*key)
             return take(cells_of(stored, stored.resolve("HEAD")), str(stored.settings.get("private") or ""))
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
-from operator import itemgetter
 from typing import Any
 
 from cellblock.cell import Cell, Lost
@@ -25,7 +24,7 @@ _CELLS = "notebook"
 """The tree of cells: by id, the place of each, which is told by the number that it first ran under, and its record."""
 _BY_PLACE = "cells"
 """The tree that older commits have in its stead: by place, each cell with its record."""
-_CELLS_AT_ONCE = 100
+CELLS_AT_ONCE = 100
 
 
 @dataclass
@@ -196,9 +195,9 @@ def get_cell(session: StoredSession, address: str) -> tuple[Cell, dict[str, Blob
 
 def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tuple[Cell, dict[str, Blob]]]:
     """Several of them, in order, in a few statements for a hundred."""
-    for first in range(0, len(addresses), _CELLS_AT_ONCE):
+    for first in range(0, len(addresses), CELLS_AT_ONCE):
         with reading("a stored cell is", StoreError):
-            found: list[Any] = list(map(json.loads, session.get_many(addresses[first : first + _CELLS_AT_ONCE])))
+            found: list[Any] = list(map(json.loads, session.get_many(addresses[first : first + CELLS_AT_ONCE])))
             links = [one["cell"] for one in found]
             links += [part["data"] for one in found for part in one["parts"].values()]
             wanted = list(dict.fromkeys(address for link in links for address in _addresses(link, "/")))
@@ -211,16 +210,16 @@ def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tupl
         yield from zip(cells, parts, strict=True)
 
 
-def newest_cells(session: StoredSession, trees: Mapping[str, str | None], most: int | None) -> Iterator[Kept]:
-    """The last cells of a commit, or all, in order."""
+def records_of(session: StoredSession, trees: Mapping[str, str | None]) -> dict[str, str]:
+    """The address of each cell's record in a commit, by id, in the order of the notebook."""
     rows: Any = rows_of(session, trees)
-    ordered = sorted((rows if isinstance(rows, dict) else dict(rows.pairs())).values(), key=itemgetter(0))
-    return get_cells(session, [_addresses(link, "@")[0] for _, link in ordered[-most if most else None :]])
+    ordered = sorted(rows.items() if isinstance(rows, dict) else rows.pairs(), key=lambda one: one[1][0])
+    return {cell_id: _addresses(link, "@")[0] for cell_id, (_, link) in ordered}
 
 
 def cells_of(session: StoredSession, commit: Commit) -> Iterator[Kept]:
     """The notebook of a commit, in order."""
-    return newest_cells(session, commit.trees, None)
+    return get_cells(session, [*records_of(session, commit.trees).values()])
 
 
 def names_of(session: StoredSession, commit: Commit) -> dict[str, Name]:

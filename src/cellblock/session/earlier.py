@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from cellblock.errors import StoreError
-from cellblock.session.commits import find_cell, newest_cells, rows_of
+from cellblock.session.commits import CELLS_AT_ONCE, find_cell, get_cells, records_of, rows_of
 from cellblock.session.notebook import Kept
 from cellblock.store import JSON, Store, StoredSession
 
 MOST_CELLS = 500
-"""Cells that a resumed session's notebook starts with; older ones are in the log, and found by their ids."""
+"""Cells that a resumed session's notebook starts with; older ones are in its exports and found by their ids."""
 _T = TypeVar("_T")
 
 
@@ -50,7 +50,7 @@ class Source:
 
 
 class Earlier:
-    """The cells of a commit, by its `trees`: the newest as a list, which is read once, and any by its id.
+    """The cells of a commit, by its `trees`: the newest, which are read once, all, page by page, and any by its id.
 
     Any thread may ask for them.
     """
@@ -58,7 +58,8 @@ class Earlier:
     def __init__(self, source: Source, trees: Mapping[str, str | None]) -> None:
         self._source = source
         self._trees = trees
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._records: dict[str, str] | None = None
         self._cells: dict[str, Kept] | None = None
         self._rows: dict[str, JSON] | None = None
 
@@ -66,9 +67,28 @@ class Earlier:
         """Cells in order, by id, each with its binary parts. The first time some 0.1 ms for each."""
         with self._lock:
             if self._cells is None:
-                found = self._source.read(lambda session: list(newest_cells(session, self._trees, MOST_CELLS)))
-                self._cells = {kept[0].id: kept for kept in found}
+                self._cells = self._read([*self.records().items()][-MOST_CELLS:])
             return self._cells
+
+    def records(self) -> Mapping[str, str]:
+        """The addresses of all cells, by id, in order."""
+        with self._lock:
+            if self._records is None:
+                self._records = self._source.read(lambda session: records_of(session, self._trees))
+            return self._records
+
+    def every(self) -> Iterator[tuple[str, Kept]]:
+        """All cells in order, each with its id. A page of them is held at a time, beside the newest."""
+        records = [*self.records().items()]
+        for first in range(0, len(records), CELLS_AT_ONCE):
+            page, known = records[first : first + CELLS_AT_ONCE], self._cells or {}
+            found = self._read([one for one in page if one[0] not in known])
+            yield from ((cell_id, known.get(cell_id) or found[cell_id]) for cell_id, _ in page)
+
+    def _read(self, records: Sequence[tuple[str, str]]) -> dict[str, Kept]:
+        addresses = [address for _, address in records]
+        found = self._source.read(lambda session: list(get_cells(session, addresses))) if addresses else []
+        return {cell_id: kept for (cell_id, _), kept in zip(records, found, strict=True)}
 
     def find(self, cell_id: str) -> Kept | None:
         """A cell by its id. Of one that the list does not have, the store is asked: some 0.2 ms."""
@@ -85,5 +105,5 @@ class Earlier:
     def copy(self, source: Source) -> Earlier:
         """The same cells, of another session that has the same commit."""
         other = Earlier(source, self._trees)
-        other._cells, other._rows = self._cells, self._rows
+        other._cells, other._rows, other._records = self._cells, self._rows, self._records
         return other

@@ -96,7 +96,7 @@ class Notebook:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Every cell, in the order of first execution."""
+        """The cells in the order of first execution; of those in a store the newest 500."""
         earlier = {} if self._earlier is None else self._earlier.cells()
         cells = {key: kept[0] for key, kept in earlier.items() if key not in self._gone}
         cells.update((key, one.cell) for key, one in self._cells.copy().items())
@@ -291,9 +291,23 @@ class Notebook:
 
         return page(self.shown(), private=self.private)
 
-    def shown(self) -> list[Shown]:
+    def shown(self) -> Iterator[Shown]:
         """Every cell with its outputs and their binary parts, as exports take them."""
-        return [shown(*self._kept(cell.id)) for cell in self.cells]
+        return (shown(cell, parts) for cell, parts in self.every())
+
+    def count(self) -> int:
+        """The number of cells that `every` gives: none is read for it."""
+        earlier = set() if self._earlier is None else self._earlier.records().keys() - self._gone
+        return len(earlier | self._cells.keys())
+
+    def every(self) -> Iterator[Kept]:
+        """Every cell in order, those in a store a page at a time, however many there are."""
+        own: dict[str, Kept] = {key: (one.cell, one.blobs) for key, one in self._cells.copy().items()}
+        if self._earlier is not None:
+            for key, kept in self._earlier.every():
+                if key not in self._gone:
+                    yield own.pop(key, kept)
+        yield from own.values()
 
 
 def _shown(cell: Cell, blobs: Mapping[str, Blob]) -> int:

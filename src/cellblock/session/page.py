@@ -25,8 +25,10 @@ _MAX_ROWS = 100
 
 def page(cells: Iterable[Shown | Prose], *, private: str = "") -> str:
     """The whole page. Its size is that of the sources, outputs and images together, images by 4/3."""
-    shown = list(cells)
-    many = sum(isinstance(one, Shown) for one in shown)
+    many, sections = 0, list[str]()
+    for one in cells:
+        many += isinstance(one, Shown)
+        sections += _cell(one) if isinstance(one, Shown) else _prose(one)
     count = "1 cell" if many == 1 else f"{many} cells"
     return "".join(
         (
@@ -36,7 +38,7 @@ def page(cells: Iterable[Shown | Prose], *, private: str = "") -> str:
             '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n',
             f"<title>Notebook</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n",
             f"<header><h1>Notebook</h1><p>{count}{_marked(private)}</p></header>\n",
-            *(part for one in shown for part in (_cell(one) if isinstance(one, Shown) else _prose(one))),
+            *sections,
             "</main>\n</body>\n</html>\n",
         )
     )
