@@ -187,6 +187,39 @@ UNLOADABLE = {
 }
 
 
+@pytest.mark.parametrize("clears", [False, True])
+def test_what_is_lost_by_several_steps_back_is_told_once_and_not_after_clear(opened: Open, clears: bool) -> None:
+    session = opened()
+    session.run("import socket; left, right = socket.socketpair(); rows = (row for row in 'ab'); next(rows)")
+    session.run("x = 1")
+    session.run("x = 2")
+    session.undo()
+    session.undo()
+    session.checkout(session.log()[0].id)
+    session = opened()
+    if clears:
+        session.clear()
+    cell = session.run("1")
+    assert sorted(one.name for one in cell.lost) == ([] if clears else ["left", "right", "rows"])
+    assert cell.text.count("left") == (not clears)
+    assert session.run("1").lost == ()
+
+
+@pytest.mark.parametrize("clears", [False, True])
+def test_what_is_lost_by_undo_is_told_once_and_not_after_clear(clears: bool) -> None:
+    with Session() as session:
+        session.run("import socket; left, right = socket.socketpair(); nameless = open('f', 'w')")
+        for value in range(3):
+            session.run(f"x = {value}; import os; os.remove('f') if os.path.exists('f') else open('f', 'w').close()")
+        session.undo()
+        session.undo()
+        if clears:
+            session.clear()
+        cell = session.run("1")
+        assert [one.name for one in cell.lost] == ([] if clears else ["left", "right"])
+        assert session.run("1").lost == ()
+
+
 @pytest.mark.parametrize("what", UNLOADABLE)
 def test_what_was_saved_and_cannot_be_loaded_is_told_by_the_next_cell(opened: Open, what: str) -> None:
     code, reason = UNLOADABLE[what]

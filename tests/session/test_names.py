@@ -60,6 +60,8 @@ def test_values_that_cannot_be_shown_are_each_told_as_such(session: Session) -> 
     [
         ("import builtins; vars(builtins).clear()", "len([1])"),
         ("import builtins; vars(builtins).clear()", "import json"),
+        ("import builtins; del builtins.print", "print(1)"),
+        ("__builtins__ = {}", "len([1])"),
         ("import sys; sys.path.clear(); sys.meta_path.clear(); sys.modules.pop('csv', None)", "import csv"),
     ],
 )
@@ -76,11 +78,30 @@ def test_cell_that_fails_in_a_wrecked_interpreter_is_told_of_undo(session: Sessi
     assert session.run(f"{fails}\nx").value == 1
 
 
-@pytest.mark.parametrize("source", ["import nothing_there", "lenn([1])", "raise NameError('len')", "int('x')"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import nothing_there",
+        "lenn([1])",
+        "raise NameError('len')",
+        "int('x')",
+        "del print",
+        "def f():\n    del len\nf()",
+    ],
+)
 def test_other_errors_have_no_such_hint(session: Session, source: str) -> None:
     error = session.run(source).error
     assert error is not None
     assert "undo" not in error.hint
+
+
+def test_a_cell_that_asks_for_input_is_told_how_to_give_it(session: Session) -> None:
+    cell = session.run("name = input()")
+    assert cell.error is not None
+    assert cell.error.hint == (
+        'nobody answers input() here: bind what it asks for to a name before the cell (session["name"] = …)'
+    )
+    assert cell.text.endswith(f"\nhint: {cell.error.hint}")
 
 
 def test_a_value_that_does_not_end_holds_up_names_for_seconds_whatever_the_time_limit(

@@ -16,7 +16,6 @@ from cellblock.network import Traffic
 from cellblock.outputs import Output, OutputType, type_of
 from cellblock.session.account import Share
 from cellblock.session.notebook import Blob
-from cellblock.session.wrecked import hint_of_wreck
 from cellblock.text import cut, line
 from cellblock.values.room import held
 from cellblock.wire.frames import Buffer
@@ -39,6 +38,9 @@ _OF_STATUS = {
 }
 """What shells say by a status; the others are the command's own, which its output explains."""
 _TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
+_WRECKED = (
+    "a cell has changed Python itself here, as by emptying builtins or sys.path: session.undo() goes back to before it"
+)
 _RESTORED = "the session is as it was before this cell"
 _RESUMES = "the next call resumes the session from its newest commit, as it was before this cell"
 _OLDER = "the session is as it was some cells ago, as its newest checkpoints were gone: run what is missing again"
@@ -148,7 +150,7 @@ class Recorder:
             error = replace(error, hint=f"{error.hint}; {_RESTORED}")
         if error is not None and error.kind == "raised" and not error.hint:
             network = "" if self.reach is None else self._hint_of_network(error, self.reach())
-            error = replace(error, hint=network or _OF_STATUS.get(error.status or 0, "") or hint_of_wreck(error))
+            error = replace(error, hint=network or _OF_STATUS.get(error.status or 0, ""))
         usage = Usage(duration_ms=event.duration_ms, cpu_ms=event.cpu_ms, memory_peak_bytes=event.memory_peak)
         result = Deferred(partial(_decode, event.buffers), _size(event.buffers), held) if event.buffers else NOTHING
         return self._close(error, usage, result, lost, rolled_back)
@@ -172,6 +174,7 @@ class Recorder:
         self, error: CellError | None, usage: Usage, result: Deferred, lost: tuple[Lost, ...], rolled_back: bool
     ) -> Cell:
         self._end_stream()
+        lost = tuple({(one.name, one.alive): one for one in lost}.values())  # what went twice is told once
         if error is not None:
             self._share.add(len(error.message) + len(error.traceback))
         self.held = self._share.size
@@ -379,6 +382,7 @@ def losses(recovery: Recovery, reason: str) -> tuple[Lost, ...]:
     )
 
 
+_NO_INPUT = "EOF when reading a line"
 _KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
 
 
@@ -390,6 +394,10 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
         hint, message = _LESS_MEMORY, message or "the cell ran out of memory"
     elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
         hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
+    elif failure.is_wrecked:
+        hint = _WRECKED
+    elif failure.type == "EOFError" and failure.message == _NO_INPUT:
+        hint = 'nobody answers input() here: bind what it asks for to a name before the cell (session["name"] = …)'
     elif failure.type == "PermissionError" and cell.kind == "shell":
         hint = "a branch executes no programs: run this in the session it is of, or in another"
     return CellError(

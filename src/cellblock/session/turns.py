@@ -543,6 +543,7 @@ class Turns:
         if isinstance(request, Clear):
             self._take(self.notebook.emptied())
             self.notebook.clear()
+            self._lost = tuple(one for one in self._lost if one.type == "file")  # no other name is left to be lost
         if host is not None or isinstance(request, Bind | Clear):
             entries: tuple[int, ...] = ()
             try:

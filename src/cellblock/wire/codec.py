@@ -84,7 +84,7 @@ _OF_FAILURE = ("type", "message", "traceback", "kind")
 def _fields(failure: Failure) -> dict[str, object]:
     fields = {name: getattr(failure, name) for name in _OF_FAILURE}
     found = {"rule": failure.rule} if failure.rule else {} if failure.status is None else {"status": failure.status}
-    return {**fields, **found}
+    return {**fields, **found, **({"is_wrecked": True} if failure.is_wrecked else {})}
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
@@ -236,7 +236,7 @@ def _place(value: object) -> Place:
 def _failure(value: object) -> Failure | None:
     if value is None:
         return None
-    if type(value) is not dict or value.keys() - {"rule", "status"} != set(_OF_FAILURE):
+    if type(value) is not dict or value.keys() - {"rule", "status", "is_wrecked"} != set(_OF_FAILURE):
         raise ProtocolError("expected a failure")
     kind, rule = value["kind"], _name(value.get("rule", ""))
     if kind not in ("raised", "memory", "refused") or (kind == "refused") is not bool(rule):
@@ -244,6 +244,8 @@ def _failure(value: object) -> Failure | None:
     status = count(value["status"]) if "status" in value else None
     if status is not None and status > _MOST_STATUS:
         raise ProtocolError("expected an exit status")
+    if value.get("is_wrecked", True) is not True:
+        raise ProtocolError("expected that a failure is of a wrecked Python")
     return Failure(
         status=status,
         type=_name(value["type"]),
@@ -252,6 +254,7 @@ def _failure(value: object) -> Failure | None:
         kind=kind,
         rule=rule,
         hint=_instead(rule) if rule else "",
+        is_wrecked="is_wrecked" in value,
     )
 
 

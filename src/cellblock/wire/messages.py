@@ -224,7 +224,10 @@ class Loading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a cell raised. `rule` is the guard's that refused it, "" where none did; `status` is a command's."""
+    """What a cell raised. `rule` is the guard's that refused it, "" where none did; `status` is a command's.
+
+    `is_wrecked`: it was for want of Python itself, which an earlier cell has taken away.
+    """
 
     type: str
     message: str
@@ -233,6 +236,7 @@ class Failure:
     rule: str = ""
     hint: str = ""
     status: int | None = None
+    is_wrecked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

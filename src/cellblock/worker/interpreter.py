@@ -11,6 +11,7 @@ import types
 from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from inspect import CO_COROUTINE
 from selectors import DefaultSelector
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from cellblock.text import exact, type_name, valid
 from cellblock.wire.messages import Failure
 from cellblock.worker.integrity import ours
 from cellblock.worker.interrupts import Interrupted
+from cellblock.worker.wrecked import lacks_python
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -103,7 +105,9 @@ None
 
     def describe(self, error: BaseException, max_text: int) -> Failure:
         """The failure that a cell's error is told as."""
-        return describe(error, max_text)
+        held = self.namespace.get("__builtins__")
+        known = held if type(held) is dict else self.known
+        return replace(describe(error, max_text), is_wrecked=lacks_python(error, known))
 
     def run(self, source: str, filename: str) -> object:
         """Run one cell; its last expression's value, or `NO_VALUE`. What the cell raises is raised."""
