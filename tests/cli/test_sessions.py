@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cellblock import Session, Versioned
+from cellblock.store import open_store
 
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -49,6 +50,18 @@ def test_list(stored: Run, url: str, cellblock: Run) -> None:
     )
 
 
+def test_a_commit_says_where_a_state_is_that_it_does_not_hold(stored: Run, url: str) -> None:
+    details: list[dict[str, Any]] = [{}, {"deleted": ["c0"]}]
+    with open_store(url) as store, store.hold("default", "report") as held, held.batch() as batch:
+        for detail in details:
+            trees = held.resolve("HEAD").trees
+            batch.commit(kind="aside", number=3, snapshot=False, trees=trees, detail=detail)
+    assert "\n(the state is that of the commit before)\n" in stored("show", "report").stdout.decode()
+    before = stored("show", "report", "HEAD~1").stdout.decode()
+    assert "\n(the state was not saved: it is made again by running the cell)\n" in before
+    assert "state" not in stored("show", "report", "HEAD~2").stdout.decode()
+
+
 def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, url: str) -> None:
     with Session("report", state=Versioned(url)):
         (row,) = _json(stored("list", "--json"))
@@ -62,6 +75,7 @@ def test_steps_that_a_killed_program_left_in_the_journal_are_told(cellblock: Run
     source = f"""
 import os
 from cellblock import Session, Versioned
+from cellblock.store import open_store
 session = Session("report", state=Versioned({url!r}))
 session.run("a = 1")
 session.flush()

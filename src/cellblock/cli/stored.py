@@ -115,7 +115,9 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
         for line in cell.text.splitlines():
             out.line(f"  | {line}")
     if not commit.snapshot:
-        out.line("(the state was not saved: it is made again by running the cell)")
+        deletes = cell is None and "deleted" in detail
+        state = "is that of the commit before" if deletes else "was not saved: it is made again by running the cell"
+        out.line(f"(the state {state})")
     rows = [(named(name), one.type, str(one.size), one.preview) for name, one in names.items()]
     table(("NAME", "TYPE", "SIZE", "VALUE"), rows)
     return DONE

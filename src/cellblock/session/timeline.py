@@ -39,6 +39,11 @@ def _files(session: StoredSession, before: Commit, after: Commit) -> Iterator[Fi
             yield FileChange(path=change.key, before=_size(change.old), after=_size(change.new))
 
 
+CACHES = ("tmp/.cache/", "workspace/.cache/")
+COMPILED = "__pycache__"
+"""The directory's name, wherever it is."""
+
+
 def is_same(before: Any, after: Any) -> bool:
     """Whether two rows of a name are of one value: its own size and how it shows may differ where nothing changed."""
     return before == after or bool(before and after and before.get("record", before) == after.get("record", after))
@@ -46,7 +51,7 @@ def is_same(before: Any, after: Any) -> bool:
 
 def is_cache(path: str) -> bool:
     """Whether a file is a cache of libraries', which they make again: kept with the rest, and no change of a cell's."""
-    return f"{path}/".startswith(("tmp/.cache/", "workspace/.cache/")) or "/__pycache__/" in f"{path}/"
+    return f"{path}/".startswith(CACHES) or f"/{COMPILED}/" in f"{path}/"
 
 
 def _changes(session: StoredSession, before: Commit, after: Commit, kind: str) -> Iterator[Any]:

@@ -162,6 +162,20 @@ def test_a_failing_cell_keeps_its_figures(threads: Threads) -> None:
     assert "ZeroDivisionError" in answer.content[0]["text"]
 
 
+def test_searches_leave_caches_out_unless_they_are_named(threads: Threads) -> None:
+    calls = [
+        call("python_run", code="import pathlib\n"
+             "for one in ('/tmp/.cache/font/f', '.cache/g/f', 'a/__pycache__/f', 'a/.cache/f'):\n"
+             "    pathlib.Path(one).parent.mkdir(parents=True)\n    pathlib.Path(one).write_text('x')\n1"),
+        call("file_grep", pattern="x"),
+        call("file_list"),
+        call("file_glob", pattern="f"),
+        call("file_glob", pattern="f", directory="/tmp/.cache"),
+    ]  # fmt: skip
+    state = create_agent_graph(scripted(*[says("", one) for one in calls]), store=threads).invoke(GO, at())
+    assert told(state)[1:] == ["a/.cache/f:1: x", "a/.cache/f (1 bytes)", "a/.cache/f", "/tmp/.cache/font/f"]
+
+
 def test_all_the_other_tools(threads: Threads) -> None:
     calls = [
         call("python_run", code="import pathlib\npathlib.Path('src').mkdir()\npathlib.Path('src/m.py').write_text("

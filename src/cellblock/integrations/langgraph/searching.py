@@ -1,7 +1,7 @@
 """Listing and searching a session's files, by a program that runs inside the walls: patterns are the model's.
 
 It is no cell and binds no name. Workspace files are told by their names there, others by their whole path; what is
-mounted, such as the interpreter, is left out.
+mounted, such as the interpreter, is left out, and so are caches below the directory that is searched.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 from cellblock.errors import CellblockError
 from cellblock.session.session import AsyncSession
+from cellblock.session.timeline import CACHES, COMPILED
 
 MOST = 1000
 """Rows that are told."""
@@ -40,7 +41,8 @@ class Found:
 
 async def search(session: AsyncSession, wanted: Search) -> Found:
     """Carry out a search. CellblockError: the pattern is none, there is no such directory, it took too long."""
-    told = await session.aside(_CALL.format(program=_PROGRAM, wanted=asdict(wanted)), reads=True)
+    asked = {**asdict(wanted), "caches": CACHES, "compiled": COMPILED}
+    told = await session.aside(_CALL.format(program=_PROGRAM, wanted=asked), reads=True)
     match told:
         case ["found", list(rows), bool(more)] if all(isinstance(row, str) for row in rows):
             return Found(tuple(rows), more)
@@ -56,6 +58,7 @@ import os, re, stat
 HOME, ROOTS = "/session/workspace", ("/session/workspace", "/session/tmp", "/session/data")
 ALIASES = {"/workspace": ROOTS[0], "/tmp": ROOTS[1], "/data": ROOTS[2]}
 
+CACHES = tuple("/session/" + path for path in wanted["caches"])
 DEVICE = os.stat(HOME).st_dev
 
 def real(path):
@@ -97,10 +100,14 @@ def own(path):
     except OSError:
         return False
 
+def is_searched(path):
+    is_cache = path + "/" in CACHES or os.path.basename(path) == wanted["compiled"]
+    return own(path) and not is_cache
+
 def walk(tops):
     for top in tops:
         for directory, names, files in os.walk(top):
-            names[:] = sorted(name for name in names if own(os.path.join(directory, name)))
+            names[:] = sorted(name for name in names if is_searched(os.path.join(directory, name)))
             for name in sorted(files):
                 path = os.path.join(directory, name)
                 try:
