@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from typing import Any
 
+import pydantic
 import pytest
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.models import Reply, ToolRequest
 from cellblock.text import (
     BadJson,
+    Interruption,
     as_terminal,
     bounded,
     inert,
@@ -73,6 +76,28 @@ class LyingError(Exception):
         return 10**5000
 
 
+class Leaving:
+    """An object whose methods leave with what is no `Exception`."""
+
+    def __init__(self, leaves: type[BaseException] = SystemExit) -> None:
+        self.leaves = leaves
+
+    def __str__(self) -> str:
+        raise self.leaves(7)
+
+    __repr__ = __str__
+
+
+class LeavingError(Exception):
+    """An exception that leaves so when it is read."""
+
+    def __str__(self) -> str:
+        raise self.args[0](7)
+
+
+LEAVES = (SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, BaseException)
+
+
 def nested(depth: int) -> object:
     found: list[object] = []
     for _ in range(depth):
@@ -93,6 +118,8 @@ HOSTILE: dict[str, object] = {
     "a lying text": LyingText("a\ud800"),
     "a lying object": Lying(),
     "a lying object within": {"a": [Lying()]},
+    "an object that leaves": Leaving(),
+    "an object that leaves within": [Leaving(KeyboardInterrupt)],
     "no number": math.nan,
     "bytes": b"\xff\x00",
     "nothing": None,
@@ -153,6 +180,54 @@ def test_a_name_that_is_shown_as_a_literal_opens_the_same_file() -> None:
 
 def test_an_error_that_cannot_be_read_has_a_message() -> None:
     assert message_of(LyingError(), 100) == "its message could not be read"
+
+
+@pytest.mark.parametrize("leaves", LEAVES, ids=lambda kind: kind.__name__)
+def test_whatever_leaves_an_error_or_a_value_that_is_read_ends_nothing(leaves: type[BaseException]) -> None:
+    assert message_of(LeavingError(leaves), 100) == "its message could not be read"
+    shown = f"<Leaving repr failed: {leaves.__name__}: 7>"
+    assert represent(Leaving(leaves), max_chars=100) == text_of(Leaving(leaves), max_chars=100) == shown
+    assert sayable(Leaving(leaves), max_chars=100) == line(Leaving(leaves)) == shown
+    assert json.loads(write_json([Leaving(leaves)])) == [shown]
+
+
+def test_what_interrupts_the_reader_from_outside_passes() -> None:
+    with pytest.raises(Interruption):
+        message_of(LeavingError(Interruption), 100)
+    for read in (represent, text_of, sayable):
+        with pytest.raises(Interruption):
+            read(Leaving(Interruption), max_chars=100)
+
+
+class Counted:
+    """Counts how often it is written."""
+
+    written = 0
+
+    def __repr__(self) -> str:
+        Counted.written += 1
+        return "x"
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, SystemExit])
+@pytest.mark.parametrize("before", [(), ("no rows",)], ids=["alone", "after a text"])
+def test_no_more_of_an_errors_arguments_is_written_than_is_read(kind: type[BaseException], before: tuple[str]) -> None:
+    rows = [Counted()] * 100_000
+    Counted.written = 0
+    said = message_of(kind(*before, rows), 100)
+    assert said.startswith(", ".join([*before, "[x, x, "]))
+    assert len(said) <= 100
+    assert Counted.written < 1_000
+
+
+def test_pydantic_errors_that_are_too_many_are_counted() -> None:
+    adapter = pydantic.TypeAdapter(list[int])
+    with pytest.raises(pydantic.ValidationError) as few:
+        adapter.validate_python(["x"] * 3)
+    assert message_of(few.value, 10_000) == str(few.value)
+    with pytest.raises(pydantic.ValidationError) as many:
+        adapter.validate_python(["x"] * 20_000)
+    assert message_of(many.value, 10_000) == "20,000 validation errors for list[int]"
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from mypy.types import AnyType, Instance, Type, TypeOfAny, UnionType, get_proper
 FACING = (
     "cellblock/agent/",
     "cellblock/cli/",
+    "cellblock/documents.py",
     "cellblock/integrations/",
     "cellblock/models/assembling.py",
     "cellblock/models/connect.py",
@@ -25,7 +26,14 @@ FACING = (
     "cellblock/models/openai.py",
     "cellblock/models/protocol.py",
     "cellblock/models/translating.py",
+    "cellblock/session/calls.py",
+    "cellblock/session/ipynb.py",
     "cellblock/session/offered.py",
+    "cellblock/session/record.py",
+    "cellblock/session/shown.py",
+    "cellblock/session/tools.py",
+    "cellblock/session/turns.py",
+    "cellblock/session/unreached.py",
     "cellblock/tools/schema.py",
 )
 """The modules, and below a "/" all of a package."""

@@ -12,7 +12,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
 | | `sayable` | itself where its `str` can be had, and else its repr |
-| an exception | `message_of` | its message |
+| an exception | `message_of`, `misfits` | its message; what pydantic found wrong |
 | JSON text, JSON data | `read_json`, `bounded` | data of bounded depth with valid text, or `BadJson` |
 | data | `storable` | data that any encoder takes, such as msgpack's |
 | data | `write_json`, `strict_json` | JSON text of whatever it is; a copy of what JSON holds, or None |
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from reprlib import Repr
@@ -44,6 +45,10 @@ _qualname_of = type.__dict__["__qualname__"].__get__
 
 class BadJson(ValueError):
     """Text that is no JSON, or more of it or deeper than is read."""
+
+
+class Interruption(BaseException):
+    """An exception from outside of the code that runs, such as a time limit's: the functions here let it pass."""
 
 
 # --------------------------------------------------------------------------------------------- text
@@ -156,15 +161,18 @@ def represent(value: object, *, max_chars: int) -> str:
 
     Runs the value's own `__repr__`: a value that a cell made has one only where it lives. Lists, tuples, text and bytes
     that cannot fit are cut before they are written out; an integer with more digits than the interpreter writes in
-    decimal is hexadecimal. What is raised and no `Exception`, KeyboardInterrupt for one, passes.
+    decimal is hexadecimal. Of what is raised only an `Interruption` passes.
     """
     try:
         long = _ends(value, max_chars)
         return valid(long) if long is not None else cut(valid(repr(value)), max_chars)
-    except Exception as error:  # the value's own code
+    except Interruption:
+        raise
+    except BaseException as error:  # the value's own code, which may raise SystemExit too
         if type(error) is ValueError and type(value) in _BUILTIN:
             return cut(_Hexadecimal().repr(value), max_chars)
-        return f"<{type_name(value)} repr failed: {type_name(error)}: {message_of(error, 500)}>"
+        said = f"{type_name(error)}: {message_of(error, 500)}".removesuffix(": ")
+        return f"<{type_name(value)} repr failed: {said}>"
 
 
 _BUILTIN = frozenset((int, list, tuple, dict, set, frozenset))
@@ -205,20 +213,54 @@ def sayable(value: object, *, max_chars: int) -> object:
         return text_of(value, max_chars=max_chars)
     try:
         str(value).encode()
-    except Exception:  # the value's own code
+    except Interruption:
+        raise
+    except BaseException:  # the value's own code
         return represent(value, max_chars=max_chars)
     return value
 
 
 def message_of(error: BaseException, most: int) -> str:
-    """What an exception says, up to `most` characters; of a KeyError the key that is text, not its repr."""
+    """What an exception says, up to `most` characters; of a KeyError the key that is text, not its repr.
+
+    Runs the exception's own `__str__`, so on no event loop. Of what is raised only an `Interruption` passes.
+    """
     try:
         match error:
             case KeyError(args=(str(key),)):
                 return valid(key, most)
-        return valid(str(error), most)
-    except Exception:  # the error's own code
+        return valid(_said(error, most), most)
+    except Interruption:
+        raise
+    except BaseException:  # the error's own code, which may raise SystemExit too
         return "its message could not be read"
+
+
+_OF_ARGUMENTS = (BaseException.__str__, KeyError.__str__)
+
+
+def _said(error: BaseException, most: int) -> str:
+    """`str(error)`, without more of it than is read where that is known of its kind."""
+    if type(error).__str__ in _OF_ARGUMENTS and any(type(one) is not str and _ends(one, most) for one in error.args):
+        return ", ".join(text_of(one, max_chars=most) for one in error.args)
+    kind = getattr(sys.modules.get("pydantic_core"), "ValidationError", None)
+    return (kind is not None and isinstance(error, kind) and _too_many(error)) or str(error)
+
+
+def misfits(error: Any) -> str:
+    """The first ten errors of a pydantic `ValidationError`, each with its place; their number where it is over 1,000.
+
+    pydantic writes all of them or none, in one call that holds the interpreter for 6 to 8 µs an error.
+    """
+    return _too_many(error) or "; ".join(
+        ": ".join([*([".".join(map(line, one["loc"]))] if one["loc"] else []), line(one["msg"])])
+        for one in error.errors(include_url=False, include_context=False, include_input=False)[:10]
+    )
+
+
+def _too_many(error: Any) -> str:
+    count = error.error_count()
+    return f"{count:,} validation errors for {error.title}" if count > 1_000 else ""
 
 
 # --------------------------------------------------------------------------------------------- JSON

@@ -120,6 +120,38 @@ def test_what_is_wrong_with_a_call_is_shown_and_mended(request_: tuple[str, Any]
     assert len(result.memory.failed_approaches) == 1
 
 
+def leaving() -> None:
+    """Fails, and fails again when its error is read."""
+
+    class Leaving(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(7)
+
+    raise Leaving
+
+
+def add(numbers: list[int]) -> int:
+    """Add numbers."""
+    return sum(numbers)
+
+
+@pytest.mark.threat("L9")
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (("leaving", {}), "error: Leaving: its message could not be read"),
+        (
+            ("add", {"numbers": ["a"] * 20_000}),
+            "error: ValueError: the arguments do not fit: 20,000 validation errors for add",
+        ),
+    ],
+)
+def test_an_error_that_cannot_be_read_or_is_too_long_is_an_answer(request_: tuple[str, Any], said: str) -> None:
+    agent = agent_of(calls(request_), answer(1), tools=(leaving, add))
+    assert agent.run("task").value == 1
+    assert told(agent) == [said]
+
+
 def test_calls_of_one_reply_are_made_at_once_and_answered_in_their_order() -> None:
     met = anyio.Event()
     waiting = 0

@@ -139,6 +139,28 @@ def test_an_answer_that_does_not_fit_is_shown_and_mended_in_the_same_run(
     assert "TypeError: ask is to return " in shown(agent)
 
 
+@pytest.mark.threat("W11")
+@pytest.mark.parametrize(
+    ("annotation", "answer"),
+    [
+        (list[int], "['x'] * 20_000"),
+        (dict[str, int], "dict.fromkeys(map(str, range(20_000)), 'x')"),
+        (dict[str, Shop], "{'a': {'name': 'n', 'sold': ['x'] * 20_000}}"),
+    ],
+    ids=["list", "dict", "of a model"],
+)
+def test_an_answer_that_is_wrong_in_many_places_is_told_by_their_number(annotation: Any, answer: str) -> None:
+    good = "[]" if annotation.__origin__ is list else "{}"
+    agent = agent_of(f"final_answer({answer})", f"final_answer({good})")
+
+    def ask() -> Any:
+        """Do it."""
+
+    ask.__annotations__["return"] = annotation
+    agent.task(ask)()
+    assert "this does not fit: 20,000 validation errors for " in shown(agent)
+
+
 def test_an_answer_that_never_fits_is_the_step_limit() -> None:
     with pytest.raises(StepLimitReached) as caught:
         fulfilled(int, "'a'", "'b'", limits=ExecutionLimits(max_steps=2))

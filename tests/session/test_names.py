@@ -32,7 +32,7 @@ def shows(code: str, name: str = "A") -> str:
         ("import os; os._exit(1)", _ENDS),
         ("import os; os.kill(os.getpid(), 9)", _ENDS),
         ("import ctypes; ctypes.string_at(0)", _ENDS),
-        ("raise SystemExit(3)", "<no repr: SystemExit>"),
+        ("raise SystemExit(3)", "<A repr failed: SystemExit: 3>"),
     ],
 )
 def test_other_names_are_told_beside_a_value_that_cannot_be_shown(session: Session, code: str, preview: str) -> None:

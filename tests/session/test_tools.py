@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pydantic
 import pytest
 
 from cellblock import AsyncSession, Done, ExecutionLimits, Policy, Session, SessionBusy, SessionClosed
@@ -515,6 +516,84 @@ async def test_exit_of_a_tool_leaves_an_async_host() -> None:
         assert error is not None
         assert error.message == "leave() raised SystemExit: enough"
         assert (await session.run("1")).value == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("W11")
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+async def test_error_of_a_tool_is_read_beside_the_event_loop(*, is_async: bool) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    class Slow(Exception):
+        def __str__(self) -> str:
+            begun.set()
+            return "the loop went on" if ended.wait(20) else "the loop waited"
+
+    def plain() -> None:
+        raise Slow
+
+    async def awaited() -> None:
+        raise Slow
+
+    async def look() -> None:
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        ended.set()
+
+    async with AsyncSession(tools=[plain, awaited], limits=ExecutionLimits(timeout_seconds=60)) as session:
+        looking = asyncio.create_task(look())
+        error = (await session.run("await awaited()" if is_async else "plain()")).error
+        await looking
+    assert error is not None
+    assert error.message == "the loop went on"
+
+
+class Liar(type):
+    """A metaclass that leaves when its classes are asked for their names."""
+
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        raise SystemExit(7)
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("L9")
+@pytest.mark.parametrize("leaves", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, Own])
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+async def test_error_that_leaves_when_it_is_read_is_an_answer(leaves: type[BaseException], *, is_async: bool) -> None:
+    class Leaving(Exception, metaclass=Liar):
+        def __str__(self) -> str:
+            raise leaves(7)
+
+        @property
+        def __class__(self) -> type:  # type: ignore[override]
+            raise leaves(7)
+
+        args = __cause__ = __class__  # type: ignore[assignment]
+
+    def plain() -> None:
+        raise Leaving
+
+    async def awaited() -> None:
+        raise Leaving
+
+    async with AsyncSession(tools=[plain, awaited], limits=LIMITS) as session:
+        error = (await session.run("await awaited()" if is_async else "plain()")).error
+        assert error is not None
+        assert (error.type, error.message) == ("Leaving", "its message could not be read")
+        assert (await session.run("1")).value == 1
+
+
+@pytest.mark.threat("W11")
+def test_error_of_many_parts_is_told_by_their_number(open_session: Callable[..., Session]) -> None:
+    adapter = pydantic.TypeAdapter(list[int])
+
+    def save(rows: list[int]) -> int:
+        return len(adapter.validate_python(rows))
+
+    error = open_session(tools=[save], limits=LIMITS).run("save(['x'] * 20_000)").error
+    assert error is not None
+    assert error.message == "20,000 validation errors for list[int]"
 
 
 def test_task_of_a_tool_that_exits_leaves_the_loop_of_all_sessions(

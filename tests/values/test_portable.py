@@ -24,6 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cellblock.text import Interruption
 from cellblock.values import room as room_
 from cellblock.values.portable import (
     Encoded,
@@ -904,6 +905,10 @@ def test_name_and_repr_are_exact_strings() -> None:
     assert shown == Opaque("Name", "hello")
 
 
-def test_opaque_lets_an_interrupt_through() -> None:
-    with pytest.raises(Ran):
-        opaque(type("I", (), {"__repr__": _run})())
+def test_opaque_lets_an_interrupt_through_and_nothing_else() -> None:
+    def interrupted(_: object) -> str:
+        raise Interruption
+
+    with pytest.raises(Interruption):
+        opaque(type("I", (), {"__repr__": interrupted})())
+    assert opaque(type("R", (), {"__repr__": _run})()).repr == "<R repr failed: Ran>"

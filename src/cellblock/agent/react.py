@@ -27,6 +27,7 @@ from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import call
 from cellblock.session.notebook import Notebook
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.tools import Toolbox, ends_this_task
 from cellblock.text import message_of, represent, strict_json, valid, write_json
 from cellblock.tools.schema import Callee
@@ -206,7 +207,8 @@ class _Run:
             except BaseException as raised:  # whatever it is, it is the model's to handle
                 if ends_this_task(raised):
                     raise
-                error = f"{type(raised).__name__}: {message_of(raised, self._limits.max_output_bytes)}"
+                said = await off_loop(LARGE, message_of, raised, self._limits.max_output_bytes)  # its own code says it
+                error = f"{type(raised).__name__}: {said}"
         return error, answer
 
     def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:

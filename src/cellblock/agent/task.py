@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 from cellblock.agent.loop import answered
 from cellblock.errors import needing
 from cellblock.session.hostloop import call
-from cellblock.text import line, represent
+from cellblock.text import misfits, represent
 from cellblock.tools.annotations import known
 from cellblock.tools.stubs import function_stub
 from cellblock.values.forms import EnumName, Opaque, Record
@@ -122,10 +122,8 @@ def validator(annotation: Any, name: str) -> Callable[[object], object]:
         try:
             return adapter.validate_python(_plain(value))
         except ValidationError as error:
-            said = "; ".join(_said(one) for one in error.errors(include_url=False)[:10])
-            raise TypeError(
-                f"{name} is to return {_shown(annotation)}, and this does not fit: {said[:_MOST_SAID]}"
-            ) from None
+            said = misfits(error)[:_MOST_SAID]
+            raise TypeError(f"{name} is to return {_shown(annotation)}, and this does not fit: {said}") from None
 
     return accept
 
@@ -146,11 +144,6 @@ def _plain(value: object) -> object:
         case tuple():
             return tuple(map(_plain, value))
     return value
-
-
-def _said(error: Mapping[str, Any]) -> str:
-    where, said = ".".join(map(line, error["loc"])), line(error["msg"])
-    return f"{where}: {said}" if where else said
 
 
 def _shown(annotation: Any) -> str:

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cellblock.text import Interruption
+
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Stop(BaseException):
+class Stop(Interruption):
     """Ends a cell. It belongs to one world's `ending`."""
 
     ending: Ending

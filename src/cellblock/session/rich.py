@@ -17,7 +17,6 @@ Pages, exports, Jupyter's reprs and resources take it from here:
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from cellblock.outputs import DATAFRAME_MIME
 from cellblock.session.latex import is_harmless
 from cellblock.session.markup import SCOPE, sanitized
 from cellblock.session.shown import IMAGES, Blob, mime_type
-from cellblock.text import inert, strict_json, valid
+from cellblock.text import inert, strict_json, valid, write_json
 
 _DATA = frozenset(("application/json", DATAFRAME_MIME))
 _BINARY = IMAGES | {"application/pdf"}
@@ -71,7 +70,7 @@ def rich(data: Mapping[str, object], blobs: Iterable[Blob] = ()) -> Rich:
     left_out = [mime for mime, part in parts.items() if not _takes(found, mime, part)]
     if found.text is None:
         sources = [one for mime in ("text/markdown", "text/latex") if isinstance(one := data.get(mime), str)]
-        sources += [json.dumps(found.json, indent=1)] if found.json else []
+        sources += [write_json(found.json, indent=1)] if found.json else []
         found.text = valid(sources[0]) if sources else None
     if left_out:
         names = [mime if _MIME.fullmatch(mime) else "a part of no MIME type" for mime in left_out[:_MOST_NAMED]]

@@ -19,10 +19,10 @@ import anyio
 
 from cellblock.callers import Caller, callers
 from cellblock.policy import FunctionGrant
-from cellblock.session.account import Account
+from cellblock.session.account import Account, Share
 from cellblock.session.arguments import identifier
 from cellblock.session.threads import LARGE, Threads, off_loop
-from cellblock.text import message_of
+from cellblock.text import message_of, represent, type_name
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable
 from cellblock.values.forms import Buffer
@@ -140,29 +140,28 @@ class Toolbox:
             return _failed(call, "PermissionError", message)
         caller = Caller(self, f"{call.name}()")
         asked = callers.set((*callers.get(), caller))
+        left = partial(self.account.share, call.size)
         try:
             if said.private and (mark := self.mark) is not None:
                 await mark(f"{call.name}() was called")
             if inspect.iscoroutinefunction(tool):
-                buffers = await _packed_off_loop(await _begin(tool, call))
-            else:
-                left = partial(self.account.share, call.size)
-                return await self._threads.run(partial(_called, tool, call), left)  # type: ignore[no-any-return]
-            return ToolReply(call=call.call, buffers=buffers)
-        except portable.NotPortable as error:
-            return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {error}")
-        except Exception as error:  # whatever it is, it is the cell's to handle
-            if isinstance(error.__cause__, StopIteration) and str(error) == "coroutine raised StopIteration":
-                return _failed(call, "RuntimeError", f"{call.name}() raised StopIteration")
-            return _failed(call, type(error).__name__, message_of(error, _MAX_MESSAGE))
-        except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
-            if ends_this_task(error):
-                raise
-            told = message_of(error, _MAX_MESSAGE)
-            return _failed(call, "RuntimeError", f"{call.name}() raised {type(error).__name__}: {told}".rstrip(": "))
+                return await self._awaited(tool, call, left)
+            return await self._threads.run(partial(_called, tool, call), left)  # type: ignore[no-any-return]
+        except Exception as error:  # cellblock's own: it made no private session, or began no thread
+            return _raised(call, error)
         finally:
             caller.ended = True
             callers.reset(asked)
+
+    async def _awaited(self, tool: Tool, call: Asked, left: Callable[[], Share]) -> ToolReply:
+        """The answer of an async function. What it raised is read in a thread: the error's own code takes its time."""
+        try:
+            return ToolReply(call=call.call, buffers=await _packed_off_loop(await _begin(tool, call)))
+        except BaseException as error:
+            if ends_this_task(error):
+                raise
+            raised = partial(_raised, call, error)
+        return await self._threads.run(raised, left)  # type: ignore[no-any-return]
 
     def drop_waiting(self) -> None:
         """No plain function begins any more that was called and has not."""
@@ -182,11 +181,23 @@ def _begin(tool: Tool, call: Asked) -> Any:
 
 
 def _called(tool: Tool, call: Asked) -> ToolReply:
-    """The answer of a plain function. No coroutine could raise what ends an iteration."""
+    """The answer of a plain function, made in its thread."""
     try:
         return ToolReply(call=call.call, buffers=_packed(_begin(tool, call)))
-    except StopIteration as error:
-        return _failed(call, type(error).__name__, message_of(error, _MAX_MESSAGE))
+    except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
+        return _raised(call, error)
+
+
+def _raised(call: Asked, error: BaseException) -> ToolReply:
+    """An error as the answer. It raises nothing, whatever the error's class does; on the loop for known ones alone."""
+    kind, message = type_name(error).rpartition(".")[2], message_of(error, _MAX_MESSAGE)
+    if type(error) is portable.NotPortable:
+        return _failed(call, "TypeError", f"{call.name}() returned what cannot be passed into a session: {message}")
+    if type(error) is RuntimeError and message == "coroutine raised StopIteration":
+        return _failed(call, "RuntimeError", f"{call.name}() raised StopIteration")
+    if issubclass(type(error), Exception):
+        return _failed(call, kind, message)
+    return _failed(call, "RuntimeError", f"{call.name}() raised {kind}: {message}".rstrip(": "))
 
 
 def _packed(result: object, max_bytes: int = portable.MAX_BYTES) -> tuple[Buffer, ...]:
@@ -232,7 +243,7 @@ def describe(name: str, tool: Tool) -> dict[str, object]:
 
 
 def _parameter(parameter: inspect.Parameter) -> tuple[str, int, str | None, str | None]:
-    default = None if parameter.default is parameter.empty else repr(parameter.default)[:_MAX_DEFAULT]
+    default = None if parameter.default is parameter.empty else represent(parameter.default, max_chars=_MAX_DEFAULT)
     return parameter.name, int(parameter.kind), default, _annotation(parameter.annotation)
 
 
@@ -245,10 +256,10 @@ def _annotation(annotation: object) -> str | None:
 def ends_this_task(error: BaseException) -> bool:
     """Whether the task of a call is cancelled or closed, and the function has not raised that by itself."""
     try:
-        is_cancelled = isinstance(error, anyio.get_cancelled_exc_class())
+        is_cancelled = issubclass(type(error), anyio.get_cancelled_exc_class())
         task = asyncio.current_task()
     except RuntimeError:  # no loop runs here: the task is closed
-        return not isinstance(error, KeyboardInterrupt | SystemExit)
+        return not issubclass(type(error), KeyboardInterrupt | SystemExit)
     return is_cancelled and task is not None and task.cancelling() > 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
 from cellblock.errors import needing
+from cellblock.text import misfits
 from cellblock.tools.annotations import known
 from cellblock.tools.tool import about
 
@@ -53,8 +54,7 @@ class Callee:
         try:
             given = self._model(**arguments)
         except ValidationError as error:
-            said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10])
-            raise ValueError(f"the arguments do not fit: {said}") from None
+            raise ValueError(f"the arguments do not fit: {misfits(error)}") from None
         values = {name: getattr(given, f"p{number}") for number, name in enumerate(self._names)}
         if inspect.iscoroutinefunction(self._function):
             return await self._function(**values)

@@ -19,13 +19,14 @@ from sys import _getframe, settrace
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
+from cellblock.text import Interruption
 from cellblock.worker.confine import layout
 
 T = TypeVar("T")
 _Handle = Callable[[int, FrameType | None], object]
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(Interruption, KeyboardInterrupt):
     """The host's interrupt, told from a KeyboardInterrupt that code of the cell's raises by itself."""
 
 

@@ -14,7 +14,6 @@ from sys import getswitchinterval, setswitchinterval
 from time import sleep
 from typing import Any
 
-from cellblock.text import type_name
 from cellblock.values import portable
 from cellblock.wire.messages import (
     Awake,
@@ -53,7 +52,6 @@ from cellblock.worker.import_hooks import on_import, replace
 from cellblock.worker.integrity import Broken, Integrity, ours
 from cellblock.worker.interpreter import NO_VALUE, Interpreter
 from cellblock.worker.interrupts import (
-    Interrupted,
     guard_handlers,
     raise_postponed,
     repair,
@@ -429,7 +427,7 @@ class Worker:
             reason = error.reason
         except MemoryError:
             reason = "there was no memory for its portable form"
-        return Packed(portable.pack(portable.encode(_stand_in(value, reason))))
+        return Packed(portable.pack(portable.encode(portable.opaque(value, reason=reason))))
 
     def _equip(self, request: Equip) -> None:
         """Host functions are called by name from everywhere, as Python's own are, and are no names of the session's."""
@@ -534,12 +532,3 @@ class Packed(tuple[portable.Buffer, ...]):
     """A packed portable value, told from a cell's own tuple by its type."""
 
     __slots__ = ()
-
-
-def _stand_in(value: object, reason: str) -> portable.Opaque:
-    try:
-        return portable.opaque(value, reason=reason)
-    except Interrupted:
-        raise
-    except BaseException as error:  # from the value's own code, which may leave with SystemExit too
-        return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>", reason)

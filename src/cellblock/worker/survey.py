@@ -27,16 +27,7 @@ def names(interpreter: Interpreter, max_names: int, max_preview: int) -> list[Ro
 
 def row(interpreter: Interpreter, name: str, max_preview: int) -> Row:
     value = interpreter.namespace.get(name)
-    return [name, type_name(type(value)), _size(value), _preview(value, max_preview)]
-
-
-def _preview(value: object, max_chars: int) -> str:
-    try:
-        return represent(value, max_chars=max_chars)
-    except Interrupted:
-        raise
-    except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
-        return f"<no repr: {type_name(type(error))}>"
+    return [name, type_name(type(value)), _size(value), represent(value, max_chars=max_preview)]
 
 
 def _size(value: object) -> int:

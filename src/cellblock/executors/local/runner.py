@@ -344,7 +344,7 @@ class Runner:
         try:
             return portable.pack(portable.encode(value, max_bytes=self._value_bytes))
         except portable.NotPortable as error:
-            return portable.pack(portable.encode(_stand_in(value, error.reason)))
+            return portable.pack(portable.encode(portable.opaque(value, reason=error.reason)))
 
     def _failure(self, error: BaseException) -> Failure | None:
         if isinstance(error, SystemExit) and error.code in (None, 0):
@@ -356,13 +356,6 @@ class Runner:
         for held in ("__traceback__", "__context__"):  # their frames would keep the cell's objects alive
             BaseException.__setattr__(error, held, None)
         return failure
-
-
-def _stand_in(value: object, reason: str) -> portable.Opaque:
-    try:
-        return portable.opaque(value, reason=reason)
-    except Exception as error:  # from the value's own code
-        return portable.Opaque(type_name(value), f"<no repr: {type_name(error)}>", reason)
 
 
 def _bearable(value: object) -> object:

@@ -24,7 +24,7 @@ from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE,
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.session.session import AsyncSession
-from cellblock.text import line, message_of, row, type_name
+from cellblock.text import message_of, misfits, row, type_name
 
 _MOST_SAID = 10_000
 _LOG = logging.getLogger(__name__)
@@ -183,10 +183,7 @@ def _own(given: Any) -> Any:
 
 def _misused(error: Any) -> str:
     """What is wrong with a call's arguments."""
-    wrong = error.errors() if isinstance(error, ValidationError) else []
-    places = (".".join(map(line, one["loc"])) for one in wrong)
-    said = [f"{place}: {one['msg']}" for place, one in zip(places, wrong, strict=True)]
-    told = row("; ".join(said) or message_of(error, _MOST_SAID))
+    told = misfits(error) if isinstance(error, ValidationError) else row(message_of(error, _MOST_SAID))
     return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
 
 

@@ -36,7 +36,7 @@ from cellblock.integrations.opened import OpenSessions
 from cellblock.session.session import AsyncSession
 from cellblock.session.shown import mime_type
 from cellblock.state import Versioned
-from cellblock.text import bounded, line, type_name, valid
+from cellblock.text import bounded, line, misfits, type_name, valid
 
 _INSTRUCTIONS = """\
 Runs Python and shell commands behind kernel walls: no network but what was listed, no files but the session's own
@@ -126,9 +126,7 @@ class SessionServer(MCPServer[Any]):
         except ToolError as error:
             match error.__cause__:
                 case ValidationError() as wrong if not isinstance(error, UnexpectedToolError):
-                    rows = wrong.errors(include_url=False, include_context=False, include_input=False)[:10]
-                    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg'].lower()}" for one in rows]
-                    raise ToolError(f"{name} got wrong arguments: {'; '.join(told)}") from None
+                    raise ToolError(f"{name} got wrong arguments: {misfits(wrong).lower()}") from None
                 case None:
                     raise
                 case failed:

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json import JSONDecoder, JSONEncoder
 
-from cellblock.text import exact, represent, type_name, valid
+from cellblock.text import exact, represent, valid
 from cellblock.wire.messages import Display
-from cellblock.worker.interrupts import Interrupted
 
 MAX_BINARY_BYTES = 10_000_000
 _TEXT_FACTOR = 20
@@ -75,7 +74,7 @@ class Parts:
         """The bundle; its plain text is the repr of `value` unless a part gave one."""
         plain = self._data.get("text/plain")
         if not isinstance(plain, str):
-            plain = valid(_repr_of(value, self._max_text))
+            plain = represent(value, max_chars=self._max_text)
         self._data["text/plain"] = "\n".join([plain, *self._notes])
         return Bundle(self._data, self._buffers)
 
@@ -106,15 +105,6 @@ class Parts:
             self.note(f"{mime} left out: {len(part):,} bytes, the limit is {MAX_BINARY_BYTES:,}")
         else:
             self._buffers[mime] = bytes(part)
-
-
-def _repr_of(value: object, max_chars: int) -> str:
-    try:
-        return represent(value, max_chars=max_chars)
-    except Interrupted:
-        raise
-    except BaseException as error:  # the value's own code may leave with SystemExit too
-        return f"<{type_name(value)} repr failed: {type_name(error)}>"
 
 
 def data_of(part: object) -> object:
