@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cellblock.session.jupyter import UnreadableNotebook, pieces, with_outputs
+from cellblock.session.jupyter import UnreadableNotebook, in_order, pieces, with_outputs
 
 
 def _document(*sources: object, **about: object) -> dict[str, object]:
@@ -69,6 +69,9 @@ def test_a_cell_may_be_said_to_raise() -> None:
         ({"nbformat": 4, "cells": [1]}, "no list of cells"),
         (_document(5), "neither text nor lines"),
         (_document([1]), "neither text nor lines"),
+        (_document("x", metadata=None), "metadata is no JSON object"),
+        (_document("x", metadata=[]), "metadata is no JSON object"),
+        (_document("x", metadata="title"), "metadata is no JSON object"),
         (_document("x", metadata={"language_info": {"name": "R"}}), "written in R"),
         (_document("x", metadata={"kernelspec": {"language": "julia"}}), "written in julia"),
     ],
@@ -89,3 +92,27 @@ def test_widgets_that_were_outputs_are_removed_with_them() -> None:
     widgets = {"application/vnd.jupyter.widget-state+json": {"state": {"a": {"state": {"value": "<script>"}}}}}
     new = with_outputs(_document("a", metadata={"widgets": widgets, "title": "t"}), {})
     assert new["metadata"] == {"title": "t"}
+
+
+ODD: dict[str, dict[str, object]] = {
+    "language that is none": _document("1", metadata={"kernelspec": 3, "language_info": {"name": None}}),
+    "widgets that are none": _document("1", metadata={"widgets": None, "cellblock": 3}),
+    "no metadata": {"nbformat": 4, "cells": [{"cell_type": "code", "source": "1"}]},
+    "cells with none": {
+        "nbformat": 4.0,
+        "cells": [
+            {"cell_type": "code", "source": "1", "metadata": 3, "outputs": None, "id": ["x"]},
+            {"cell_type": ["x"], "source": ["y"], "attachments": {"a": {"image/png": "no base64"}, "b": 3}},
+            {"source": "z", "attachments": []},
+        ],
+    },
+}
+
+
+@pytest.mark.threat("W8")
+@pytest.mark.parametrize("which", ODD)
+def test_a_document_whose_cells_are_run_can_be_written(which: str) -> None:
+    assert [piece.source for piece in pieces(ODD[which])] == ["1"]
+    new = with_outputs(ODD[which], {}, private="a reason")
+    assert new["metadata"]["cellblock"] == {"private": "a reason"}
+    assert len(in_order(ODD[which], {})) == len(new["cells"])

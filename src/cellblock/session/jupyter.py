@@ -73,10 +73,10 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, pri
     Text, order and metadata of the document stay as they are, but for why the session was `private`, if it was.
     """
     new = copy.deepcopy(dict(document))
-    if isinstance(new.get("metadata"), dict):
-        new["metadata"].pop("widgets", None)  # they belonged to the outputs
+    metadata = new.setdefault("metadata", {})
+    metadata.pop("widgets", None)  # they belonged to the outputs
     if private:
-        new["metadata"] = {**new.get("metadata", {}), "cellblock": {"private": private}}
+        metadata["cellblock"] = {"private": private}
     for place, cell in enumerate(new["cells"]):
         if cell.get("cell_type") != "code":
             continue
@@ -120,16 +120,18 @@ def _cells(document: object) -> list[Mapping[str, Any]]:
     cells = document.get("cells")
     if not isinstance(cells, list) or not all(isinstance(cell, Mapping) for cell in cells):
         raise UnreadableNotebook("the document has no list of cells")
-    language = _language(document)
+    metadata = document.get("metadata", {})
+    if not isinstance(metadata, Mapping):
+        raise UnreadableNotebook("the document's metadata is no JSON object", hint='write "metadata": {}')
+    language = _language(metadata)
     if language != "python":
         raise UnreadableNotebook(f"the document is written in {language}", hint="sessions run Python")
     return cells
 
 
-def _language(document: Mapping[str, Any]) -> str:
-    metadata = document.get("metadata")
+def _language(metadata: Mapping[str, Any]) -> str:
     for part in ("language_info", "kernelspec"):
-        about = metadata.get(part) if isinstance(metadata, Mapping) else None
+        about = metadata.get(part)
         name = about.get("name" if part == "language_info" else "language") if isinstance(about, Mapping) else None
         if isinstance(name, str):
             return "python" if name.lower().startswith(("python", "ipython")) else name
