@@ -42,6 +42,7 @@ STEPS: dict[str, Callable[[Session], object]] = {
     "source run aside as a step": lambda session: session.aside("rows.append('aside')", step="it"),
     "look at the names": lambda session: session.names(),
     "clearing": lambda session: session.clear(),
+    "clearing of files too": lambda session: session.clear(files=True),
     "deletion": lambda session: session.delete(session.notebook[-1].id),
 }
 

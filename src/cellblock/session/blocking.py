@@ -187,9 +187,12 @@ class Session:
         """
         self._session.delete(cell_id)
 
-    def clear(self) -> None:
-        """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
-        self._in_turn(self._session.clear)
+    def clear(self, *, files: bool = False) -> None:
+        """Remove every record, unbind every name and, with `files`, delete the workspace's files: one step.
+
+        CellblockError where that failed.
+        """
+        self._in_turn(self._session.clear, files=files)
 
     def checkpoint(self) -> str:
         """The id of the newest step, for `undo(to=…)`; while a cell runs, that of the step before it.

@@ -15,6 +15,7 @@ from cellblock.wire.messages import Bind, Clear, Run
 _MOST_SAID = 500
 _MOST_TOLD = 200
 ASIDE = "aside"
+_FILES = "files"
 FORGET: Final = "forget"
 
 
@@ -36,13 +37,18 @@ class HostStep:
         return ASIDE if self.do == "run" and not self.name else "host"
 
     @property
+    def clears_files(self) -> bool:
+        """True for a clearing that deletes the workspace's files, too."""
+        return (self.do, self.name) == ("clear", _FILES)
+
+    @property
     def message(self) -> str:
         """What the log says."""
         match self.do:
             case "bind" | "hand":
                 return f"{self.name} = …"
             case "clear":
-                return "clear"
+                return f"clear {self.name}".rstrip()
             case "run":
                 return self.name or b"".join(self.buffers).decode().strip().partition("\n")[0]
         return f"{self.do} {self.name}"
@@ -61,12 +67,15 @@ class HostStep:
         return None
 
     async def change(self, kernel: Kernel, *, again: bool = False) -> FileVersion | None:
-        """Carry out the change of a file; the version that it left. `again`: a file may be deleted already."""
+        """Carry out the change of a file, or of all; the version that one has. `again`: it may be deleted already."""
         left: list[FileVersion] = []
 
         def changed() -> None:
             if self.do == "write":
                 left.append(kernel.files.write(self.name, b"".join(self.buffers)))
+            elif self.clears_files:
+                for path in kernel.files.list():
+                    kernel.files.delete(path)
             elif not again or kernel.files.version(self.name) is not None:
                 kernel.files.delete(self.name)
 
@@ -91,6 +100,9 @@ def not_done_again(step: HostStep, why: str) -> Lost:
 def aside(source: str) -> Run:
     """The request that runs source which is no cell."""
     return Run(source=source, filename="<aside>", max_text=_MOST_SAID)
+
+
+CLEAR_FILES = HostStep("clear", _FILES)
 
 
 def host_step(request: Bind | Clear) -> HostStep:

@@ -45,7 +45,7 @@ from cellblock.session.arguments import (
 from cellblock.session.background import ignored
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
-from cellblock.session.hoststeps import HostStep, aside
+from cellblock.session.hoststeps import CLEAR_FILES, HostStep, aside
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
@@ -505,9 +505,12 @@ class AsyncSession(Versions):
         else:
             self._lasting.delete_cell(cell_id)
 
-    async def clear(self) -> None:
-        """Remove every record and unbind every name; CellblockError where that failed. Files stay."""
-        _answer(await self._ask(Clear()), "clear")
+    async def clear(self, *, files: bool = False) -> None:
+        """Remove every record, unbind every name and, with `files`, delete the workspace's files: one step.
+
+        CellblockError where that failed.
+        """
+        _answer(await self._ask(Clear(), CLEAR_FILES if files else None), "clear")
 
     def checkpoint(self) -> str:
         """The id of the newest step, for `undo(to=…)`; while a cell runs, that of the step before it.

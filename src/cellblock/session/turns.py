@@ -514,7 +514,7 @@ class Turns:
         `seconds` is its time limit where that is not the cells'.
         """
         changes = host is not None or isinstance(request, Bind | Clear)
-        if isinstance(request, Bind | Clear) and self._lasting is not None:
+        if host is None and isinstance(request, Bind | Clear) and self._lasting is not None:
             host = host_step(request)
         kernel = await self._acquire(wait=True)
         try:
@@ -532,6 +532,9 @@ class Turns:
         self, kernel: Kernel, request: Request, host: HostStep | None, *, changes: bool, seconds: float | None = None
     ) -> Cell:
         """The same, for one who has the turn."""
+        if host is not None and host.clears_files:
+            async with self._changing:  # as part of the step that begins
+                await host.change(kernel)
         self._under_way = self._new_step() if changes else ""
         if changes and self._lasting is not None:
             self._lasting.begin_host(self._under_way)

@@ -336,6 +336,8 @@ class Versions(Turns):
         from cellblock.session.past import Replaying
 
         why = ""
+        if step.clears_files:
+            await step.change(kernel, again=True)
         if (request := step.request(kernel)) is not None:
             for _ in range(_TRIES):
                 cell = await self._carry_out(kernel, request, answer=Replaying(answers))

@@ -257,6 +257,16 @@ async def test_a_branch_goes_on_apart_with_objects_that_no_file_holds_and_is_mer
     assert (await _done(client, "run_python", code="found"))["value"] == 1
 
 
+async def test_reset_of_files_is_one_step(client: Client) -> None:
+    await _done(client, "run_python", code="x = 1\nfor n in range(5): open(f'{n}.txt', 'w').close()")
+    await _done(client, "reset", files=True)
+    assert (await _done(client, "list_files"))["files"] == []
+    assert (await _done(client, "log", limit=1))["commits"][0]["message"] == "clear files"
+    await _done(client, "undo")
+    assert (await _done(client, "run_python", code="x"))["value"] == 1
+    assert (await _done(client, "list_files"))["files"] == [f"{n}.txt" for n in range(5)]
+
+
 async def test_reset_forgets_names_and_keeps_the_history(client: Client) -> None:
     await _done(client, "run_python", code="x = 1; open('a.txt', 'w').close()")
     await _done(client, "reset")

@@ -286,9 +286,7 @@ class Tools:
     ) -> Annotated[CallToolResult, Standing]:
         """Unbind every name and empty the notebook. The history keeps what was."""
         async with self._using(session) as one:
-            await one.clear()
-            for path in await one.files.list() if files else ():
-                await one.files.delete(path)
+            await one.clear(files=files)
             return await _standing(one)
 
     async def export(
