@@ -36,6 +36,12 @@ mount --make-rprivate / && for name in /*; do
 done && mkdir "$0/proc" && mount -t proc proc "$0/proc" || exit 9
 exec chroot "$0" "$@"
 """
+_MISSING = "/dev/zero, /dev/full, /dev/random, /dev/urandom"
+_DEVICES = {
+    "empty /dev": ((), f"there is no /dev/null, {_MISSING} (have the container"),
+    "/dev of one device": (("null c 1 3",), f"there is no {_MISSING} (have the container"),
+}
+"""The devices of a host that has not all, and what its error says."""
 _needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can make this condition")
 
 
@@ -64,7 +70,8 @@ _LIMITS = {
 }
 _CAPABILITIES = ("kill", "setuid", "setgid", "chown")
 _BUILT = ("zip archive", "closed installation", "installation without compiled files")
-_OF_ROOT = ("chroot", "hidepid", *(f"without {name}" for name in (*_CAPABILITIES, "dac_override", "sys_ptrace")))
+_WITHOUT = tuple(f"without {name}" for name in (*_CAPABILITIES, "dac_override", "sys_ptrace"))
+_OF_ROOT = ("chroot", "hidepid", *_DEVICES, *_WITHOUT)
 CONDITIONS = (*SET, *_LIMITS, "interpreter ends", *_BUILT, *_OF_ROOT)
 
 
@@ -89,6 +96,10 @@ def _host(condition: str, folder: Path, request: pytest.FixtureRequest) -> tuple
         pytest.skip("only root can make this condition")
     if condition == "chroot":
         return account, Host("this program is in a chroot", (*_AS_IN_NAMESPACE, _CHROOT, str(folder)))
+    if condition in _DEVICES:
+        devices, named = _DEVICES[condition]
+        made = " && ".join(("mount -t tmpfs none /dev", *(f"mknod -m 666 /dev/{one}" for one in devices)))
+        return account, Host(named, (*_AS_IN_NAMESPACE, f'{{ {made}; }} || exit 9; exec "$0" "$@"'))
     if condition == "hidepid":
         account = request.getfixturevalue("somebody")
         return replace(account, uid=None), Host("", (*_AS_IN_NAMESPACE, _HIDDEN, str(account.uid)))

@@ -25,6 +25,7 @@ from cellblock.hosting.shortage import limit
 BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../worker/__main__.py"))
 """The program that interpreters are started with."""
 _LEAST_FILE = 64 * 1024
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _OPENAT2, _PR_GET_DUMPABLE, _CLONE_THREAD = 437, 3, 0x10000
 _NUMBERS = {
     "x86_64": {"clone": 56, "umask": 95, "setgroups": 116, "setresuid": 117, "setresgid": 119},
@@ -65,6 +66,12 @@ def no_interpreter(python: str | None = None) -> str:
 def without_proc() -> str:
     """A root directory without a /proc, by which processes are told apart."""
     return "" if os.path.exists("/proc/self/status") else "there is no /proc"
+
+
+def without_dev() -> str:
+    """A /dev without the devices that every session is given."""
+    missing = [path for path in _DEVICES if not os.path.exists(path)]
+    return f"there is no {', '.join(missing)}" if missing else ""
 
 
 def chrooted() -> str:
@@ -161,6 +168,7 @@ _TABLE: dict[Look, tuple[str, str]] = {
     packed: ("python", "install it, or unpack the archive; PyInstaller keeps its files by --collect-all cellblock"),
     no_interpreter: ("python", "name a CPython 3.11 or newer of this machine: Session(python=…)"),
     without_proc: ("root", "mount one: mount -t proc proc /proc"),
+    without_dev: ("root", "have the container or mount namespace around the program bind them from the host's /dev"),
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
     powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
@@ -168,7 +176,7 @@ _TABLE: dict[Look, tuple[str, str]] = {
     filtered_more: _FILTER,
 }
 """The mechanism that lacks, and what helps."""
-WALLS: tuple[Look, ...] = (without_proc, chrooted, powerless, small_files, filtered, filtered_more)
+WALLS: tuple[Look, ...] = (without_proc, without_dev, chrooted, powerless, small_files, filtered, filtered_more)
 """Conditions of sessions behind full walls alone."""
 
 
