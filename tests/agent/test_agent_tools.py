@@ -10,7 +10,18 @@ import anyio
 import pytest
 from scripted_agents import LEVELS, agent_of, decisions, fenced, shown
 
-from cellblock import CellblockError, CodeAgent, ExecutionLimits, Policy, ScriptedModel, Versioned, tool
+from cellblock import (
+    CellblockError,
+    CodeAgent,
+    ExecutionLimits,
+    Policy,
+    ReactAgent,
+    ScriptedModel,
+    Session,
+    Versioned,
+    tool,
+)
+from cellblock.models import Reply, ToolRequest
 
 at_every_level = pytest.mark.parametrize("level", LEVELS)
 
@@ -29,6 +40,42 @@ def test_plain_and_async_tools(level: str) -> None:
 
     agent = agent_of("final_answer((double(2), await later(3)))", tools=[double, later], trust_level=level)
     assert agent.run("task").value == (4, 3)
+
+
+class Unset:
+    """A default, such as of settings that are not read yet, that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("settings are not configured")
+
+
+UNSHOWN: dict[str, tuple[object, str]] = {
+    "raises": (Unset(), "=<Unset repr failed: RuntimeError: settings are not configured>"),
+    "too many digits": (2**20_000, "=0x1"),
+    "too long": (list(range(100_000)), "=[0, 1, 2, 3"),
+}
+
+
+@pytest.mark.parametrize("which", UNSHOWN)
+def test_a_default_that_cannot_be_shown_is_told_as_such(which: str) -> None:
+    default, told = UNSHOWN[which]
+
+    def same(x: object = default) -> bool:
+        """True if it was given its default."""
+        return x == default
+
+    with Session(tools=[same]) as session:
+        assert session.run("same()").value is True
+        assert told in session.run("import inspect; str(inspect.signature(same))").value.replace(" = ", "=")
+    agent = agent_of("final_answer(same())", tools=[same])
+    assert agent.run("task").value is True
+    (stub,) = [one for one in "".join(map(str, agent.model.asked[0])).split("\\n") if one.startswith("def same")]
+    assert told in stub.replace(" = ", "=")
+    request = ToolRequest(id="1", name="same", arguments={}, raw="{}")
+    final = ToolRequest(id="2", name="final_answer", arguments={"value": 1}, raw="")
+    reacting = ReactAgent(ScriptedModel([Reply(requests=(request,)), Reply(requests=(final,))]), tools=[same])
+    assert reacting.run("task").value == 1
+    assert reacting.model.asked[-1][-1]["content"] == "true"
 
 
 def test_async_tools_run_at_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, get_type_hints
 
 from cellblock.errors import needing
@@ -19,6 +20,7 @@ class Callee:
         """`description` stands for the docstring. CellblockError without pydantic."""
         with needing("agent", "tools that are called with JSON need pydantic"):
             from pydantic import ConfigDict, Field, create_model
+            from pydantic_core import to_jsonable_python
         self.name = function.__name__
         self._function = function
         self.about = about(function)
@@ -29,9 +31,15 @@ class Callee:
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
                 raise TypeError(f"{self.name}: {parameter} cannot be given by name, as models give arguments")
-            default = ... if parameter.default is parameter.empty else parameter.default
+            default: dict[str, Any] = {}
+            if parameter.default is not parameter.empty:
+                default["default"] = parameter.default
+                try:
+                    to_jsonable_python(parameter.default)
+                except Exception:  # it is none of JSON's: the schema is told of no default
+                    default = {"default_factory": partial(_same, parameter.default)}
             title = parameter.name.replace("_", " ").strip().title()
-            field = Field(default, alias=parameter.name, title=title)  # models keep some names for themselves
+            field = Field(alias=parameter.name, title=title, **default)  # models keep some names for themselves
             fields[f"p{len(fields)}"] = (known(hints.get(parameter.name, Any)), field)
             self._names.append(parameter.name)
         config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -59,3 +67,7 @@ class Callee:
         if inspect.iscoroutinefunction(self._function):
             return await self._function(**values)
         return await to_thread.run_sync(lambda: self._function(**values), abandon_on_cancel=True)
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -9,9 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from cellblock.policy import Members
+from cellblock.text import represent
 from cellblock.tools.tool import Visibility
 
 _MOST_MEMBERS = 60
+_MOST_DEFAULT = 500
 
 
 def function_stub(function: Callable[..., Any], visibility: Visibility = "full", *, name: str | None = None) -> str:
@@ -64,7 +66,10 @@ def _signature(function: Callable[..., Any]) -> str:
         found = inspect.signature(function)
     except (TypeError, ValueError):  # of a builtin that tells none
         return "(...)"
-    parameters = [one.replace(annotation=_annotation(one.annotation)) for one in found.parameters.values()]
+    parameters = [
+        one.replace(annotation=_annotation(one.annotation), default=_default(one.default))
+        for one in found.parameters.values()
+    ]
     return str(found.replace(parameters=parameters, return_annotation=_annotation(found.return_annotation)))
 
 
@@ -80,6 +85,10 @@ class Written:
 
 def _annotation(annotation: object) -> object:
     return Written(annotation) if isinstance(annotation, str) else annotation
+
+
+def _default(default: object) -> object:
+    return default if default is inspect.Parameter.empty else Written(represent(default, max_chars=_MOST_DEFAULT))
 
 
 def _documented(doc: str) -> str:
