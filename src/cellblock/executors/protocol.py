@@ -299,6 +299,11 @@ class Kernel(Protocol):
         """What has passed its door, if it has one."""
         return Traffic()
 
+    @property
+    def unlisted(self) -> str:
+        """The destination that its door has refused last for not being listed; "" where there is none."""
+        return ""
+
     def cut_off(self) -> None:
         """Close its door for good: what is open is cut, and nothing is connected to any more."""
         return

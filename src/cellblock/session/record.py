@@ -164,6 +164,8 @@ class Recorder:
             return ""
         command = error.status is not None or error.type == "CalledProcessError"
         printed = "".join(one.text for one in self._outputs if one.stream) if command else ""
+        if self.traffic is None or not self.traffic().connections_refused:
+            reach = replace(reach, unlisted="")  # it was refused to another cell
         return hint(said, printed, reach)
 
     def die(self, error: CellError, lost: tuple[Lost, ...], duration_ms: float, *, rolled_back: bool = False) -> Cell:

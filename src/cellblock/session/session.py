@@ -264,6 +264,7 @@ class AsyncSession(Versions):
             private=self._private,
             since=self._private_since,
             door=self.trust_level != "local" and self.walls == "full",
+            unlisted="" if self._kernel is None else self._kernel.unlisted,
         )
 
     @property

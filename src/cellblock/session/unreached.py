@@ -1,6 +1,7 @@
 """What a cell that failed wanted of the network, and what would let it through: the hint of its error.
 
-Told by what libraries, programs and the door say, which is text from inside: it decides about a hint and nothing else.
+Told by what libraries, programs and the door say, which is text from inside: it decides which hint is given, and no
+word of it is in one. A place that a hint names is of the door's own record.
 """
 
 from __future__ import annotations
@@ -25,28 +26,27 @@ _LISTENS = re.compile(r"\.bind\(|\.listen\(|create_server|start_server|bind\(sa\
 _PIP = re.compile(r"No matching distribution found|Could not find a version that satisfies")
 _READ_ONLY_PIP = re.compile(r"Could not install packages due to an OSError: \[Errno 30\]")
 _UNLISTED = " is not in the network= list of this session"
-_PLACE = re.compile(r"[\w.\[\]:-]{1,300}+")
-"""A destination, read from either end."""
 _NOT_PUBLIC = re.compile(r"leads to (?:a|an) [a-z' -]{4,40}, and only a public one is connected to")
 _USED_UP = re.compile(r"has used up ExecutionLimits\.max_network_mb")
 _SHUT = re.compile(r"holds private data: its network is closed for good")
 _TUNNEL = re.compile(r"tunnel failed, response 403|HTTP code 403 from proxy")
 """What curl, and so git, says of it."""
 _OUTWARD = "reaches outside, which a session that holds private data cannot"
-_POOL = re.compile(r"host='([\w.:-]{1,253})', port=(\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """What a session can connect to: `listed`, or nothing; or why it is `private`, and since which cell.
 
-    `door`: whether its level and walls can have a door at all.
+    `door`: whether its level and walls can have a door at all. `unlisted`: the destination that the door has refused
+    last to the cell, for not being listed.
     """
 
     listed: tuple[str, ...] = ()
     private: str = ""
     since: int = 0
     door: bool = True
+    unlisted: str = ""
 
 
 def hint(said: str, printed: str, reach: Reach) -> str:
@@ -69,7 +69,7 @@ def hint(said: str, printed: str, reach: Reach) -> str:
     if not reach.door:
         return "there is no network at this level: give the session a tool that asks it, or open it at isolated"
     if not reach.listed:
-        return _without(whole, wants_package)
+        return _without(wants_package, is_own=bool(_REFUSED.search(whole)))
     if wants_package:
         return _of_the_door(whole, reach)
     if _LISTENS.search(said) and not _ASKED.search(whole):
@@ -100,9 +100,8 @@ def _wants_out(whole: str) -> bool:
 
 def _of_the_door(whole: str, reach: Reach) -> str:
     """What the door's own refusals mean."""
-    before, unlisted, _ = whole.partition(_UNLISTED)
-    if unlisted and (place := _PLACE.match(before[::-1])):
-        return f'list it, if it may be reached: network=["{place[0][::-1]}"]; the list is {_shown(reach)}'
+    if reach.unlisted and _UNLISTED in whole:
+        return f'list it, if it may be reached: network=["{reach.unlisted}"]; the list is {_shown(reach)}'
     if _NOT_PUBLIC.search(whole):
         return "a name that leads to such an address is refused: where that is meant, list the address itself"
     if _USED_UP.search(whole):
@@ -112,16 +111,14 @@ def _of_the_door(whole: str, reach: Reach) -> str:
     return ""
 
 
-def _without(whole: str, wants_package: bool) -> str:
+def _without(wants_package: bool, *, is_own: bool) -> str:
     if wants_package:
         return (
             'the session has no network: network=["pypi.org:443", "files.pythonhosted.org:443"] lets pip reach PyPI, '
             "or install it on the host"
         )
-    pool = _POOL.search(whole)
-    place = f"{pool[1]}:{pool[2]}" if pool and pool[1] != "127.0.0.1" else "host:port"
-    own = " (127.0.0.1 inside is the session's own)" if _REFUSED.search(whole) else ""
-    return f'the session has no network{own}: open it with network=["{place}"], or give it what it needs as a file'
+    own = " (127.0.0.1 inside is the session's own)" if is_own else ""
+    return f'the session has no network{own}: open it with network=["host:port"], or give it what it needs as a file'
 
 
 def _since(reach: Reach) -> str:

@@ -84,6 +84,8 @@ class Door:
         self.is_shut = False
         """Whether it is closed for good."""
         self._connections = self._refused = self._sent = self._received = 0
+        self.unlisted = ""
+        """The destination that it has refused last for not being listed."""
         self._accepting: asyncio.Task[None] | None = None
         done(self._open())
 
@@ -195,6 +197,7 @@ class Door:
         if self.is_shut:
             raise Refused(403, _SHUT)
         if destination not in self._listed:
+            self.unlisted = str(destination)
             raise Refused(403, f"{destination} is not in the network= list of this session")
         if self._sent + self._received >= self._max_bytes:
             raise Refused(403, "the session has used up ExecutionLimits.max_network_mb")

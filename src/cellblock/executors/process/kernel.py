@@ -122,6 +122,10 @@ class ProcessKernel(LinkedKernel):
     def traffic(self) -> Traffic:
         return Traffic() if self._door is None else self._door.traffic
 
+    @property
+    def unlisted(self) -> str:
+        return "" if self._door is None else self._door.unlisted
+
     def cut_off(self) -> None:
         if self._door is not None:
             self._door.shut()
