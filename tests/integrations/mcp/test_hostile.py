@@ -19,7 +19,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -44,10 +44,10 @@ _HALF = "\ud83d"
 class Stdio:
     """A server of one client, in a process of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, log: BinaryIO | None = None) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "cellblock", "mcp", "--session", "main", "--store", url],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
         )  # fmt: skip
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._process.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
@@ -372,6 +372,38 @@ def test_every_line_that_is_no_message_is_answered_on_stdio(stdio: Stdio) -> Non
 
 
 @pytest.mark.threat("D4")
+@pytest.mark.parametrize("given", [b"null", b"true", b"false"])
+def test_a_request_whose_id_is_none_is_answered_on_stdio(stdio: Stdio, given: bytes) -> None:
+    stdio.send(b'{"jsonrpc": "2.0", "id": %s, "method": "ping"}' % given)
+    assert stdio.ask("ping", {})["result"] == {}
+    stdio.send(b'{"jsonrpc": "2.0", "id": %s, "method": "tools/list"}' % given)
+    answer = stdio.receive()
+    assert (answer["id"], answer["error"]["message"]) == (None, "the id of a request is a number or a text")
+
+
+def test_a_prompt_that_there_is_not_is_the_clients_mistake(ask: Ask) -> None:
+    error = ask("prompts/get", {"name": "x"})["error"]
+    assert (error["code"], error["message"]) == (-32602, "there is no prompt 'x': this server has none")
+
+
+@pytest.mark.threat("D4")
+def test_a_notification_takes_no_call_and_writes_no_log(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log:
+        server = Stdio(f"sqlite:///{tmp_path}/cells.db", log)
+    code = {"name": "run_python", "arguments": {"code": "import time; time.sleep(0.1)"}}
+    for number in range(100, 133):
+        server.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": code}).encode())
+    refused = server.receive()
+    assert (refused["id"], refused["error"]["message"].partition(" (")[0]) == (132, "32 of your calls are under way")
+    told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 100}}
+    server.send(json.dumps(told).encode())
+    while server.receive()["id"] != 131:
+        pass
+    server.close()
+    assert (tmp_path / "log").read_bytes() == b""
+
+
+@pytest.mark.threat("D4")
 @pytest.mark.parametrize("headers", [{}, {"MCP-Protocol-Version": _MODERN}])
 def test_every_body_that_is_no_message_is_refused_over_http(port: int, headers: dict[str, str]) -> None:
     client = Http(port).open()
@@ -387,6 +419,8 @@ def test_a_request_of_too_many_parts_is_refused(port: int) -> None:
     for code in ([0] * 5_000, {str(number): 0 for number in range(5_000)}, [[]] * 1_000_000):
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "shell", "arguments": code}}
         assert client.post(json.dumps(message).encode())[::2] == (413, b"the request has 5000 parts or more")
+    body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": [%s]}}' % b",".join([b"9" * 4000] * 950)
+    assert client.post(body)[::2] == (413, b"the request has 100000 digits or more")
     long = _call(client.ask, "run_python", code=f"len({', [{' * 1000!r})", session="long")
     assert long["structuredContent"]["value"] == 4000
 

@@ -24,7 +24,7 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedToolError,
 )
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, CallToolResult, InputRequiredResult, Resource
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Resource
 from pydantic import AnyUrl, ValidationError
 
 import cellblock
@@ -93,6 +93,8 @@ class SessionServer(MCPServer[Any]):
 
         A request takes one of its user's calls; an answer is valid text of a bounded size, an error too.
         """
+        if ctx.request_id is None:  # a notification: it takes no call, and its answer is nobody's
+            return await call_next(ctx)
         try:
             with self.sessions.calling(self.user):
                 sent = await call_next(ctx)
@@ -131,6 +133,12 @@ class SessionServer(MCPServer[Any]):
                     raise
                 case failed:
                     raise ToolError(_told(failed, name)) from None
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """No prompt: there is none."""
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {line(name, 80)!r}: this server has none")
 
     async def list_resources(self) -> list[Resource]:
         """The notebooks of the caller's sessions."""

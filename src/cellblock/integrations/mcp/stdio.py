@@ -9,7 +9,14 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -50,11 +57,20 @@ async def _receive(
     """Pass messages on; the SDK drops a line that its parser refuses, for whose answer the client would wait."""
     async with sent:
         async for item in read:
-            found = _parsed(item) if isinstance(item, ValidationError) else None
+            found = _parsed(item) if isinstance(item, ValidationError) else _without_id(item)
             if found is not None and isinstance(found.message, JSONRPCError):
                 await write.send(found)
             else:
                 await sent.send(found or item)
+
+
+def _without_id(item: Received) -> SessionMessage | None:
+    """The answer to a request whose id is null or true: the SDK takes it for a notification."""
+    match item:
+        case SessionMessage(message=JSONRPCNotification(method=method)) if not method.startswith("notifications/"):
+            told = ErrorData(code=INVALID_REQUEST, message="the id of a request is a number or a text")
+            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=told))
+    return None
 
 
 def _parsed(error: ValidationError) -> SessionMessage:
