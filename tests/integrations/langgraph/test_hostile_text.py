@@ -65,6 +65,27 @@ def test_lines_of_files_are_rows(threads: Threads) -> None:
     assert told(state)[1] == r"a:1:   xb\nc"
 
 
+@pytest.mark.parametrize("which", [0, 2, 3])  # half of a character is mended in an argument
+def test_names_of_files_are_in_one_row_in_every_answer(threads: Threads, which: int) -> None:
+    path, shown = NAMES[which], SHOWN[which]
+    write = says("```csv\na\n```", call("file_write", file_path=path))
+    edit = call("file_edit", file_path=path, old_string="a", new_string="b", replace_all=False)
+    twice = call("file_edit", file_path=path, old_string="no", new_string="b", replace_all=False)
+    beyond = call("file_read", file_path=path, offset=9, limit=1)
+    state = run(threads, write, *(says("", one) for one in (edit, twice, beyond, call("file_delete", file_path=path))))
+    written, edited, missing, short, deleted = told(state)[:5]
+    assert written.startswith(f"Wrote {shown}: ")
+    assert edited == f"Edited {shown}."
+    assert missing.startswith(f"Error: old_string is not in {shown} (")
+    assert short.startswith(f"Error: {shown} has 1 lines (")
+    assert deleted == f"Deleted {shown}."
+
+
+def test_an_offset_that_no_file_has_is_refused_by_the_schema(threads: Threads) -> None:
+    (answer,) = told(run(threads, says("", call("file_read", file_path="a", offset=2**63, limit=1))))[:1]
+    assert answer.startswith("Error: the arguments are wrong: offset: Input should be less than or equal to ")
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -143,7 +143,7 @@ def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
 async def write(session: AsyncSession, call: Call) -> Told:
     """Write the content to a file, which is replaced."""
     path = call["file_path"]
-    done = Told(f"Wrote {path}: {_size(call.content)} bytes.", (name(path),))
+    done = Told(f"Wrote {name(path)}: {_size(call.content)} bytes.", (name(path),))
     if not await _was_changed(session, call.key):
         await _write(session, path, call.content)
         await _note(session, call.key)
@@ -153,7 +153,7 @@ async def write(session: AsyncSession, call: Call) -> Told:
 async def edit(session: AsyncSession, call: Call) -> Told:
     """Replace a piece of a file, which is there once, by another."""
     path, old, new = call["file_path"], call["old_string"], call["new_string"]
-    done = Told(f"Edited {path}.")
+    done = Told(f"Edited {name(path)}.")
     if await _was_changed(session, call.key):
         return done
     data = await session.files.read(path, max_bytes=MOST_FILE_BYTES)
@@ -165,12 +165,13 @@ async def edit(session: AsyncSession, call: Call) -> Told:
         raise CellblockError("old_string and new_string are the same", hint="nothing would change")
     if not found:
         raise CellblockError(
-            f"old_string is not in {path}",
+            f"old_string is not in {name(path)}",
             hint="it must be there to the letter, spaces and lines included: use file_read",
         )
     if found > 1 and not call.arguments.get("replace_all"):
         raise CellblockError(
-            f"old_string is in {path} {found} times", hint="give more of what is around it, so that it is there once"
+            f"old_string is in {name(path)} {found} times",
+            hint="give more of what is around it, so that it is there once",
         )
     _require_size(len(data) + found * (_size(new) - _size(old)))
     await _write(session, path, text.replace(old, new))
@@ -184,7 +185,7 @@ async def delete(session: AsyncSession, call: Call) -> Told:
     if not await _was_changed(session, call.key):
         await session.files.delete(path)
         await _note(session, call.key)
-    return Told(f"Deleted {path}.")
+    return Told(f"Deleted {name(path)}.")
 
 
 async def read(session: AsyncSession, call: Call) -> Told:
@@ -199,9 +200,9 @@ async def read(session: AsyncSession, call: Call) -> Told:
             break
         shown, at = shown + line[:_MOST_READ], at + 1
     if not text:
-        return Told(f"{path} is empty.")
+        return Told(f"{name(path)} is empty.")
     if offset >= many:
-        raise CellblockError(f"{path} has {many} lines", hint="use a smaller offset")
+        raise CellblockError(f"{name(path)} has {many} lines", hint="use a smaller offset")
     if at < many:
         shown += f"\n[lines {offset} to {at - 1} of {many}; go on with offset={at}]"
     return Told(shown)
@@ -264,7 +265,7 @@ def _text(data: bytes, path: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise CellblockError(f"{path} is not text", hint="read it with code") from None
+        raise CellblockError(f"{name(path)} is not text", hint="read it with code") from None
 
 
 async def _was_changed(session: AsyncSession, key: str) -> bool:

@@ -45,7 +45,7 @@ class _File(BaseModel):
 
 
 class _Read(_File):
-    offset: int = Field(default=0, ge=0, description="The first line that is shown, counted from 0.")
+    offset: int = Field(default=0, ge=0, le=2**53, description="The first line that is shown, counted from 0.")
     limit: int = Field(default=500, ge=1, description="How many lines are shown.")
 
 
