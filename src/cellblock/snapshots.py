@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from cellblock.cell import Lost
 from cellblock.labels import HELD, called
+from cellblock.text import half_made
 
 CHUNK_BYTES = 2**20
 """The most that one chunk holds."""
@@ -54,6 +55,7 @@ class Rows(Sequence[T], Generic[T]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Rows) and self._rows == other._rows
 
+    @half_made
     def __repr__(self) -> str:
         return repr(list(self))
 

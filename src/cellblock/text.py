@@ -25,8 +25,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from reprlib import Repr
 from typing import Any, TypeVar
 
@@ -197,6 +197,19 @@ def _ends(value: object, max_chars: int) -> str | None:
     first = exact(repr(value[: max_chars - tail]), max_chars - tail)
     last = exact(repr(value[len(value) - tail - 1 :]), None)
     return f"{first}… {len(value):,} long, middle cut …{last[len(last) - tail :]}"
+
+
+def half_made(described: Callable[[Any], str]) -> Callable[[Any], str]:
+    """A `__repr__` that also describes an object whose `__init__` has not ended: a traceback with locals shows it."""
+
+    @wraps(described)
+    def described_even_so(self: Any) -> str:
+        try:
+            return described(self)
+        except AttributeError:
+            return f"<{type_name(self)}, half made>"
+
+    return described_even_so
 
 
 def text_of(value: object, *, max_chars: int) -> str:

@@ -307,3 +307,27 @@ def test_pool_that_is_closed_cancels_what_no_thread_has_taken_up() -> None:
     pool.close(wait=False)
     going_on.set()
     assert (first.result(60), second.cancelled()) == (True, True)
+
+
+_RAISING_HANDLER = """
+import logging
+
+class Raising(logging.Handler):
+    def handle(self, record):
+        raise SystemError("the log's disk is full")
+
+logging.basicConfig(level=0, handlers=[Raising()])
+import cellblock
+try:
+    cellblock.Session()
+except cellblock.CellblockError as error:
+    print(error)
+"""
+
+
+def test_logging_handler_that_raises_is_told_as_the_cause() -> None:
+    done = subprocess.run([sys.executable, "-c", _RAISING_HANDLER], capture_output=True, text=True, timeout=100)
+    assert done.stdout == (
+        "no event loop could be started for blocking sessions: SystemError: the log's disk is full "
+        "(mend the logging handler that raises)\n"
+    )

@@ -39,6 +39,7 @@ from cellblock.session.blocking import Session
 from cellblock.session.hostloop import call
 from cellblock.session.session import AsyncSession
 from cellblock.state import State
+from cellblock.text import half_made
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
 from cellblock.walls import TrustLevel, Walls
@@ -131,6 +132,7 @@ class CodeAgent:
             self._registry, limits or ExecutionLimits(), state=state, name=name, options=options
         )
 
+    @half_made
     def __repr__(self) -> str:
         level: str = self._workplace.options["trust_level"]
         return f"<{type(self).__name__} {self.model.name}, {level}>"

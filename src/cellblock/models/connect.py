@@ -13,7 +13,7 @@ from cellblock.errors import ModelError
 from cellblock.hosting.threads import in_thread
 from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, ToolSchema, Unopened, give
 from cellblock.models.retrying import OnRetry, Patience
-from cellblock.text import line, message_of, type_name
+from cellblock.text import half_made, line, message_of, type_name
 from cellblock.waking import waker
 
 
@@ -103,5 +103,6 @@ class CalledModel(Unopened):
             answer = called.result()
         return await answer if isawaitable(answer) else answer
 
+    @half_made
     def __repr__(self) -> str:
         return f"CalledModel({self.name})"

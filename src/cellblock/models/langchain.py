@@ -13,7 +13,7 @@ from cellblock.masking import masked
 from cellblock.models.assembling import Room, TooLong, arguments_of, parts_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
-from cellblock.text import bounded, line, message_of, text_of, valid, write_json
+from cellblock.text import bounded, half_made, line, message_of, text_of, valid, write_json
 
 with needing("langchain", "LangChain's models cannot be used", partial(ModelError, kind="setup")):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -125,6 +125,7 @@ class LangChainModel(Unopened):
             reasoning=reasoning,
         )
 
+    @half_made
     def __repr__(self) -> str:
         return f"LangChainModel({self.name})"
 

@@ -22,7 +22,7 @@ from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.translating import Translator, openai
-from cellblock.text import bounded, line, read_json, valid
+from cellblock.text import bounded, half_made, line, read_json, valid
 from cellblock.url import parsed
 
 _OPENAI = "https://api.openai.com/v1"
@@ -108,6 +108,7 @@ class EndpointModel:
             self._kept.set(None)
             await _close(kept.client)
 
+    @half_made
     def __repr__(self) -> str:
         return f"EndpointModel({self.name!r}, base_url={str(self._place).rstrip('/')!r})"
 

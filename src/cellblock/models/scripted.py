@@ -7,6 +7,7 @@ from copy import deepcopy
 
 from cellblock.errors import ModelError
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema, Unopened, give
+from cellblock.text import half_made
 
 Answer = str | Reply | BaseException | type[BaseException]
 """A text, a whole reply, or an exception that is raised."""
@@ -58,6 +59,7 @@ class ScriptedModel(Unopened):
         give(answer.text, on_text)
         return answer
 
+    @half_made
     def __repr__(self) -> str:
         return f"ScriptedModel({len(self.asked)} of {len(self._replies)} replies given)"
 

@@ -31,6 +31,7 @@ from typing import Any, BinaryIO, Literal, Self
 from cellblock.errors import LogError
 from cellblock.observe.redaction import Redactor
 from cellblock.private import open_private
+from cellblock.text import half_made
 
 FORMAT = 1
 MEASURED = "measured"
@@ -91,6 +92,7 @@ class EventLog:
     def __len__(self) -> int:
         return len(self.events)
 
+    @half_made
     def __repr__(self) -> str:
         return f"<EventLog of {len(self.events)} events{f' in {self.path}' if self.path else ''}>"
 

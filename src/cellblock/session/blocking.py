@@ -22,6 +22,7 @@ from cellblock.session.hostloop import Answer, answer_of, call, finish, in_task,
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
 from cellblock.state import Resumed, State
+from cellblock.text import half_made
 from cellblock.walls import TrustLevel, Walls
 
 TYPE_CHECKING = False
@@ -83,6 +84,7 @@ class Session:
             self.close()
             raise
 
+    @half_made
     def __repr__(self) -> str:
         return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
+from traceback import walk_tb
 from typing import Any, Generic, TypeVar, cast
 
 import anyio
@@ -23,6 +24,7 @@ from cellblock.hosting.clock import now
 from cellblock.hosting.conditions import replaced, require
 from cellblock.hosting.forks import Lock, emptied, importing
 from cellblock.hosting.threads import BEFORE_THE_END, begun, told
+from cellblock.text import message_of, type_name
 
 T = TypeVar("T")
 
@@ -289,8 +291,12 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
                 loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
     except BaseException as error:  # a border: it is told to the one who waits for the start, or by the next call
         if not started.is_given:
-            why = f"no event loop could be started for blocking sessions: {type(error).__name__}: {error}"
-            started.give(error=CellblockError(why, hint="see the event loop policy of this program"))
+            said = f"{type_name(error)}: {message_of(error, 500)}"
+            is_logging = any(frame.f_code.co_filename == logging.__file__ for frame, _ in walk_tb(error.__traceback__))
+            see = "mend the logging handler that raises" if is_logging else "see the event loop policy of this program"
+            failure = CellblockError(f"no event loop could be started for blocking sessions: {said}", hint=see)
+            failure.__cause__ = error
+            started.give(error=failure)
             return
         _log.exception("the event loop of the blocking sessions ended")
         _loop = _wakes_by = None

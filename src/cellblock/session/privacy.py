@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from cellblock.session.arguments import require_text
+from cellblock.text import half_made
 
 _MOST_ENTRIES = 100_000
 
@@ -23,6 +24,7 @@ class Private(os.PathLike[str]):
     def __fspath__(self) -> str:
         return self._path
 
+    @half_made
     def __repr__(self) -> str:
         return f"Private({self._path!r})"
 

@@ -51,6 +51,7 @@ from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
 from cellblock.state import State, Versioned
+from cellblock.text import half_made
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
@@ -185,6 +186,7 @@ class AsyncSession(Versions):
         self._closing: asyncio.Task[Any] | None = None
         """What closes the session, while it does."""
 
+    @half_made
     def __repr__(self) -> str:
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
         state = "closed" if self._closed else "asleep" if self._asleep else "open" if self._kernel else "not open"

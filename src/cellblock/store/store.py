@@ -30,6 +30,7 @@ from cellblock.store.sqlite import SqliteDatabase
 from cellblock.store.urls import StoreUrl, parse_url
 from cellblock.store.verifying import UserVerification
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage, Swept, VerifyReport
+from cellblock.text import half_made
 
 DEFAULT_QUOTA = Quota(sessions=10_000, bytes=64 << 30)
 
@@ -117,6 +118,7 @@ class Store:
     ) -> None:
         self.close()
 
+    @half_made
     def __repr__(self) -> str:
         return f"<Store {self.url}>"
 

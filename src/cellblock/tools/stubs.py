@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from cellblock.policy import Members
-from cellblock.text import represent
+from cellblock.text import half_made, represent
 from cellblock.tools.tool import Visibility
 
 _MOST_MEMBERS = 60
@@ -79,6 +79,7 @@ class Written:
     def __init__(self, text: str) -> None:
         self._text = text
 
+    @half_made
     def __repr__(self) -> str:
         return self._text
 

@@ -22,6 +22,7 @@ from cellblock.session.hostloop import Run, our_loop
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
 from cellblock.store.naming import checked_name
+from cellblock.text import half_made
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class Threads:
         self._here()
         _ALL.add(self)
 
+    @half_made
     def __repr__(self) -> str:
         return f"Threads(user={self._user!r}, open={self.open})"
 
