@@ -1,5 +1,5 @@
-"""Modules of the session's own files come back as they were: what their functions and classes hold, too, and their code
-is not run again.
+"""Modules of the session's own files come back as they were: what their functions and classes hold, too, and what their
+code registered with packages.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def about(number: int, source: str) -> str:
 
 
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout"])
-def test_code_of_a_module_is_not_run_again(opened: Open, way: str) -> None:
+def test_code_of_a_module_that_runs_only_once_is_no_loss(opened: Open, way: str) -> None:
     session = opened()
     once = "import os\nif os.path.exists('ran'): raise RuntimeError('only once')\nopen('ran', 'w').close()\n"
     session.files.write("once.py", f"{once}drawn = os.urandom(8)\nclass P: pass\n")
@@ -278,3 +278,90 @@ def test_what_of_a_module_cannot_be_loaded_is_told_and_made_by_its_code(opened: 
     (told,) = [one for one in cell.lost if not one.alive]
     assert (told.name, told.reason) == ("conf", "some of it is as its code makes it: ValueError: damaged")
     assert told.remedy == "set again what its functions and classes held"
+
+
+EFFECTS = {
+    "a converter for SQLite": (
+        "import sqlite3\nclass Point:\n    x = 3\nsqlite3.register_adapter(Point, lambda one: one.x)\n",
+        "import sqlite3; sqlite3.connect(':memory:').execute('select ?', (m.Point(),)).fetchone()",
+        (4,),
+        "m.Point.x = 4",
+    ),
+    "a class that an abstract one counts in": (
+        "from collections.abc import Sequence\nclass Row:\n    class Part: pass\nSequence.register(Row)\n"
+        "Sequence.register(Row.Part)\n",
+        "from collections.abc import Sequence; row = m.Row(); "
+        "isinstance(row, Sequence), issubclass(m.Row.Part, Sequence), m.Row.n",
+        (True, True, 1),
+        "m.Row.n = 1",
+    ),
+    "an encoding": (
+        "import codecs\ndef search(name): return codecs.lookup(used) if name == 'ours' else None\nused = 'utf-8'\n"
+        "codecs.register(search)\n",
+        "import codecs; found = 'ä'.encode('ours'); codecs.unregister(m.search); found",
+        "ä".encode("latin-1"),
+        "m.used = 'latin-1'",
+    ),
+    "a thread": (
+        "import threading, time\nsteps = [0]\nfactor = 1\ndef work():\n    while True:\n        steps[0] += factor\n"
+        "        time.sleep(0.001)\nthreading.Thread(target=work, daemon=True).start()\n",
+        "import time; begun = m.steps[0]\nwhile m.steps[0] == begun: time.sleep(0.001)\nm.factor",
+        3,
+        "m.factor = 3",
+    ),
+    "a call at the end": (
+        "import atexit\ncalls = []\ndef note(): calls.append(1)\natexit.register(note)\n",
+        "import atexit; before = len(m.calls); atexit._run_exitfuncs(); before, len(m.calls)",
+        (1, 2),
+        "m.note()",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout"])
+def test_what_code_of_a_module_registers_is_registered_after_a_restore(opened: Open, way: str) -> None:
+    session = opened()
+    for number, (source, *_, change) in enumerate(EFFECTS.values()):
+        session.files.write(f"m{number}.py", f"print('begun')\n{source}")
+        assert session.run(about(number, change)).error is None, source
+    with restored(opened, session, way) as session:
+        for number, (kind, (_, ask, answer, _)) in enumerate(EFFECTS.items()):
+            cell = session.run(about(number, ask))
+            assert cell.error is None, kind
+            assert (cell.value, cell.text) == (answer, repr(answer)), kind
+
+
+def test_accessor_for_tables_that_a_module_registers_is_there_after_a_restore(opened: Open) -> None:
+    pytest.importorskip("pandas")
+    session = opened()
+    session.files.write(
+        "geo.py",
+        "import pandas as pd\n@pd.api.extensions.register_dataframe_accessor('geo')\nclass Geo:\n    scale = 1\n"
+        "    def __init__(self, table): self.table = table\n    def total(self): return len(self.table) * self.scale\n",
+    )
+    session.run("import geo, pandas as pd; geo.Geo.scale = 5; table = pd.DataFrame({'a': [1, 2]})")
+    session.hibernate()
+    cell = session.run("table.geo.total(), type(table.geo) is geo.Geo")
+    assert (cell.value, cell.lost) == ((10, True), ())
+
+
+def test_files_that_code_of_a_module_changes_are_those_of_the_state_after_a_restore(opened: Open) -> None:
+    session = opened()
+    session.files.write("log.py", "with open('log.txt', 'a') as log: log.write('run ')\nimport absent_later\n")
+    session.files.write("absent_later.py", "import os\nif os.path.exists('again'): raise OSError\nn = 1\n")
+    session.run("import log; open('again', 'w').close(); log.absent_later.n = 2")
+    session.hibernate()
+    cell = session.run("open('log.txt').read(), log.absent_later.n")
+    assert (cell.value, cell.lost) == (("run ", 2), ())
+
+
+def test_modules_run_again_in_the_order_of_their_imports(opened: Open) -> None:
+    session = opened()
+    note = "import token; token.tok_name.setdefault('order', []).append(__name__)\n"
+    session.files.write("z_base.py", note)
+    session.files.write("a_uses.py", f"import m_within\n{note}")
+    session.files.write("m_within.py", note)
+    session.run("import z_base, a_uses")
+    session.hibernate()
+    cell = session.run("import token; token.tok_name['order']")
+    assert (cell.value, cell.lost) == (["z_base", "m_within", "a_uses"], ())

@@ -1,5 +1,5 @@
-"""Modules of the session's own files: saved by value, as the names of `__main__` are, and made again without running
-their code. That is kept as well, and is run for what of a module cannot be saved: an open file, a connection.
+"""Modules of the session's own files: saved by value, as the names of `__main__` are, with their code. That is run
+again first, for what it does to others and what of a module cannot be saved; then each module is filled.
 """
 
 from __future__ import annotations
@@ -9,27 +9,31 @@ import importlib._bootstrap_external as importing
 import marshal
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from functools import partial
+from gc import get_referents
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
-from types import ModuleType
+from operator import is_
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from cellblock.labels import HELD
 from cellblock.worker.confine import layout
-from cellblock.worker.saving.facts import is_a, names_in
+from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, name_of, names_in, qualname_of
 from cellblock.worker.saving.targets import targets
 
 _FORMAT = 2
 """Of marshal: see `functions`."""
 Origin = tuple[str, list[str] | None, bytes, list[list[str]]]
 """The file of a module, the places of its parts if it is a package, its code, and what its source sets in others.
-Records add the names in the module's namespace, in order, and those of them that only its code makes again; older ones
-have the first three alone, and have the code run.
+Records add the names in the module's namespace, in order; older ones have the first three alone.
 """
+Taken = list[tuple[tuple[Any, str], Any, Callable[[], object]]]
+"""What the code made and is given what was saved of it: by module and name, and what has it as it was."""
 STANDING = frozenset(
     ("__name__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__", "__path__")
 )
@@ -105,73 +109,168 @@ def held(module: ModuleType) -> dict[str, Any]:
 
 
 class Finder:
-    """Finds the modules that `look` knows the origin of, and makes them empty: `ask` gives what they hold, by the names
-    of module and attribute, until all is there.
+    """Finds the modules that `look` knows the origin of. Their code is run within `running`, which tells whether it is
+    to be. Attributes come from `ask`, by the names of module and attribute, and else from what the code made.
     """
 
-    def __init__(self, look: Callable[[str], tuple[Any, ...] | None], ask: Callable[[str, str], Any]) -> None:
-        self._look, self._ask = look, ask
-        self._runs = False
-        """Whether their code is run."""
-        self._made: dict[str, tuple[ModuleType, list[str], list[str]]] = {}
+    def __init__(
+        self,
+        look: Callable[[str], tuple[Any, ...] | None],
+        ask: Callable[[str, str], tuple[Any, ...]],
+        running: Callable[[str], AbstractContextManager[bool]],
+    ) -> None:
+        self._look, self._ask, self._running = look, ask, running
+        self._made: dict[str, tuple[ModuleType, list[str] | None]] = {}
         self._given: dict[str, dict[str, Any]] = {}
+        self._again: dict[tuple[Any, str], Any] = {}
+        """Classes and functions that the code made, by module and name: they may be registered somewhere, and are the
+        ones that what was saved of them is given to.
+        """
+
+        self._asks = False
+        """Whether attributes that the code made are asked for as well."""
+
+        class Filling(ModuleType):
+            """A module while it is filled."""
+
+            def __getattribute__(module, name: str) -> Any:
+                space = names_in(module)
+                found: tuple[Any, ...] = ()
+                if name not in STANDING and name != "__dict__" and (self._asks or name not in space):
+                    found = self._ask(space["__name__"], name)
+                return found[0] if found else super().__getattribute__(name)
+
+        self._filling = Filling
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
         """As finders do. The loader does its work once, and is a common one from then on."""
         origin = self._look(name)
         if origin is None:
             return None
-        file, places, data, chains, *by_value = (*origin, []) if len(origin) == 3 else origin
+        file, places, data, *more = origin
+        chains, order = more[:2] or ([], None)
         loader: Any = SourceFileLoader(name, file)
 
         def execute(module: ModuleType) -> None:
             del loader.exec_module
-            if self._runs or not by_value:
-                exec(marshal.loads(data), names_in(module))  # noqa: S302  # inside the walls, of the session's own
             _origins[module] = file, places, data, chains
-            if by_value:
-                self._made[name] = module, *by_value
-                if not self._runs:
-                    self._clear(name, ())
+            self._made[name] = module, order
+            with self._running(name) as runs, suppress(BaseException):  # what it made is replaced, or was told as lost
+                if runs:
+                    exec(marshal.loads(data), names_in(module))  # noqa: S302  # inside the walls, of the session's own
+            names_in(module).setdefault("__builtins__", vars(builtins))
+            self._again.update(((name, path), one) for path, one in _defined(name, names_in(module), ""))
+            module.__class__ = self._filling
 
         loader.exec_module = execute
         return spec_from_file_location(name, file, loader=loader, submodule_search_locations=places)
-
-    def run(self, name: str) -> None:
-        """Run the code of a module, and of those that it imports, and leave in each what only that makes again."""
-        self._runs = True
-        try:
-            __import__(name)
-        finally:
-            self._runs = False
-            for made, (_, _, again) in self._made.items():
-                self._clear(made, again)
-
-    def _clear(self, name: str, keep: Collection[str]) -> None:
-        """Leave in a module what is to be kept, and what it was given."""
-        module = self._made[name][0]
-        space = names_in(module)
-        for one in held(module).keys() - keep:
-            del space[one]
-        space.update(self._given.get(name, ()), __builtins__=vars(builtins))
-        space["__getattr__"] = partial(self._ask, name)
 
     def give(self, label: str, value: Any) -> None:
         """Have a module hold what is saved under this label."""
         name, _, attribute = label.removeprefix(HELD).partition(":")
         if name not in sys.modules:
             __import__(name)
-        self._given.setdefault(name, {})[attribute] = value
-        if attribute != "__getattr__":
-            names_in(sys.modules[name])[attribute] = value
+        self._given.setdefault(name, {})[attribute] = names_in(sys.modules[name])[attribute] = value
+
+    def fill(self) -> None:
+        """Have the modules hold what they were given, whatever their code has made since, and be asked for the rest."""
+        self._asks = True
+        for name, (module, _) in self._made.items():
+            names_in(module).update(self._given.get(name, ()))
+
+    def class_(self, taken: Taken, meta: type, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+        """A class without its attributes: the one that the code made, if it can be."""
+        key = body["__module__"], body["__qualname__"]
+        made: Any = self._again.get(key) if type(key[0]) is str else None
+        if not _is_like(made, meta, name, bases, body):
+            return building.class_(meta, name, bases, body)
+        taken.append((key, self._again.pop(key), partial(_refill, made, _empty(made))))
+        kept: type = made
+        return kept
+
+    def function(
+        self, taken: Taken, body: CodeType, space: dict[str, Any], closure: tuple[CellType, ...] | None
+    ) -> FunctionType:
+        """A function without its attributes: the one that the code made, if it is of the same code."""
+        key = space.get("__name__"), body.co_qualname
+        made: Any = self._again.get(key) if type(key[0]) is str else None
+        if type(made) is not FunctionType or closure or made.__closure__:
+            return building.function(body, space, closure)
+        if made.__globals__ is not space or made.__code__ != body:
+            return building.function(body, space, closure)
+        before = made.__defaults__, made.__kwdefaults__, made.__annotations__, made.__dict__
+        taken.append((key, self._again.pop(key), partial(_set, made, *before)))
+        _set(made, None, None, {}, {})
+        return made
+
+    def put_back(self, taken: Taken) -> None:
+        """Have classes and functions be as the code made them: what was saved of them could not be loaded."""
+        for key, made, undo in taken:
+            undo()
+            self._again[key] = made
+
+    def made(self, label: str) -> tuple[str, Any] | None:
+        """What has this label in a module, and its name, where the code made it and it was not replaced."""
+        name, _, attribute = label.removeprefix(HELD).partition(":")
+        space = names_in(self._made[name][0]) if label.startswith(HELD) and name in self._made else {}
+        return (name, space[attribute]) if attribute in space else None
 
     def settle(self) -> None:
-        """Have the modules be as others are, with their names in the order that they had."""
-        for name, (module, order, _) in self._made.items():
-            space, given = names_in(module), self._given.get(name, {})
-            space.pop("__getattr__", None)
-            if "__getattr__" in given:
-                space["__getattr__"] = given["__getattr__"]
-            for one in order:
+        """Have the modules be as others are, with their names in the order that they had, and no other ones."""
+        for module, order in self._made.values():
+            module.__class__ = ModuleType
+            space = names_in(module)
+            for one in () if order is None else held(module).keys() - set(order):
+                del space[one]
+            for one in order or ():
                 if one in space:
                     space[one] = space.pop(one)
+        vars(self).clear()  # the class refers to this
+
+
+def _defined(module: str, space: Mapping[str, Any], within: str) -> Iterator[tuple[str, Any]]:
+    """The classes and functions that a module or a class holds under their own names."""
+    for name, value in list(space.items()):
+        path = f"{within}{name}"
+        if type(value) is FunctionType and value.__module__ == module and value.__qualname__ == path:
+            yield path, value
+        elif is_a(value, type) and module_of(value) == module and qualname_of(value) == path:
+            yield path, value
+            yield from _defined(module, attributes_of(value), f"{path}.")
+
+
+def _is_like(made: Any, meta: type, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> bool:
+    """Whether this is a class of a metaclass, name, bases and slots as these."""
+    kind: Any = type(made)
+    if kind is not meta or not issubclass(kind, type):
+        return False
+    slots: Any = attributes_of(made).get("__slots__")
+    wanted: Any = body.get("__slots__")
+    same = len(bases) == len(made.__bases__) and all(map(is_, bases, made.__bases__)) and name_of(made) == name
+    return same and (slots is wanted or (None not in (slots, wanted) and list(slots) == list(wanted)))
+
+
+def _empty(made: type) -> dict[str, Any]:
+    """Take from a class all that it was not made with, past its metaclass; what that was."""
+    (space,) = get_referents(attributes_of(made))
+    held = {}
+    for name, one in list(space.items()):
+        is_slot = is_a(one, MemberDescriptorType, GetSetDescriptorType) and one.__objclass__ is made
+        if is_slot or name in ("_abc_impl", "__module__"):
+            continue
+        held[name] = one
+        if any(hasattr(type(attributes_of(kind).get(name)), "__set__") for kind in mro_of(type(made))):
+            del space[name]
+        else:  # which tells the interpreter that the class is another now
+            type.__delattr__(made, name)
+    return held
+
+
+def _refill(made: type, held: dict[str, Any]) -> None:
+    _empty(made)
+    building.set_later(made, held)
+
+
+def _set(made: FunctionType, defaults: Any, keywords: Any, annotations: Any, attributes: Any) -> None:
+    made.__defaults__, made.__kwdefaults__, made.__annotations__ = defaults, keywords, annotations
+    made.__dict__ = attributes

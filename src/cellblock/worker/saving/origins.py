@@ -75,18 +75,13 @@ class Origins:
         self._found[id(value)] = (value, module)
         return module
 
-    def leave_to_code(self, value: Any) -> tuple[str, str] | None:
-        """Have a class or function that cannot be saved come from its own module, whose code makes it again: the names
-        of both.
-        """
-        if not is_a(value, type, FunctionType):
-            return None
-        module = self._look(value) or ""
-        name = qualname_of(value) if is_a(value, type) else value.__qualname__
-        if module not in self.own or names_in(self.own[module][0]).get(name) is not value:
-            return None
-        self._found[id(value)] = (value, module)
-        return module, name
+    def leave_to_code(self, value: Any) -> None:
+        """Have a class or function that cannot be saved come from its own module, whose code makes it again."""
+        if is_a(value, type, FunctionType):
+            module = self._look(value)
+            name = qualname_of(value) if is_a(value, type) else value.__qualname__
+            if module in self.own and names_in(self.own[module][0]).get(name) is value:
+                self._found[id(value)] = (value, module)
 
     def _look(self, value: Any) -> str | None:
         if is_a(value, type):

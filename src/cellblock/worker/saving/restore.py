@@ -8,16 +8,17 @@ import sys
 from _pickle import Unpickler
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import MAGIC_NUMBER
 from io import BytesIO
 from json import loads
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from cellblock.labels import HELD, IMPORT, called
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import causes, told
-from cellblock.worker.saving.imported import Finder
+from cellblock.worker.saving.imported import Finder, Taken
 from cellblock.worker.saving.losses import unloadable
 from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.reach import EVERYTHING
@@ -46,8 +47,8 @@ def load(
 ) -> list[list[str]]:
     """Bind the names that a record holds. Rows of what could not be: name, type, reason, remedy.
 
-    Where something that a module of the session's own held could not be loaded, all is loaded once more, after the code
-    of such modules was run, which makes it again.
+    First the code of modules of the session's own is run: for what it does to others, and for what of them cannot be
+    loaded, which stays as the code makes it.
 
     `fill` puts the pieces of a large buffer into its memory; without it they are got one by one. Groups that the record
     says to be `left_out`, each for a reason, are not loaded. `announce` is told the key of each before it is loaded,
@@ -55,23 +56,12 @@ def load(
     Raises WrongVersion before anything is bound, and MemoryError where the process may not hold what was saved. What
     the record tells as lost is not told again.
     """
-    before, again, rows = dict(namespace), dict[str, list[str]](), list[list[str]]()
-    while True:
-        restoring = Restoring(namespace, record, get, fill or gather(get), announce or (lambda _: None), again)
-        with restoring.importing():
-            lost = restoring.bring_all()
-            unmade = restoring.unmade()
-            if not unmade:
-                lost += restoring.surround()
-        if restoring.short:
-            raise MemoryError
-        if not unmade:
-            return rows + lost
-        for module, (names, reason) in unmade.items():
-            again[module] = names
-            rows.append([module, "module", f"some of it is as its code makes it: {reason}", _AGAIN])
-        namespace.clear()
-        namespace.update(before)
+    restoring = Restoring(namespace, record, get, fill or gather(get), announce or (lambda _: None))
+    with restoring.importing():
+        lost = restoring.bring_all() + restoring.surround()
+    if restoring.short:
+        raise MemoryError
+    return lost
 
 
 class Restoring:
@@ -84,7 +74,6 @@ class Restoring:
         get: Get,
         fill: Fill,
         announce: Callable[[str], None],
-        again: Mapping[str, list[str]] = MappingProxyType({}),
     ) -> None:
         if record.get("format") != 1:
             raise WrongVersion(f"a record of format {record.get('format')}")
@@ -99,8 +88,8 @@ class Restoring:
         self._ambient: dict[str, str] = dict(record["ambient"])
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
         self.failed: dict[str, str] = dict(record.get("left_out", ()))
-        self._again = again
-        """Of modules of the session's own, names that could not be loaded, and that their code makes."""
+        self._runs = False
+        """Whether the code of modules of the session's own is run."""
         self.errors: dict[str, list[type[BaseException]]] = {}
         """The types of what was raised by groups that could not be loaded, and of what that came from: errors
         themselves hold what was loaded."""
@@ -121,55 +110,42 @@ class Restoring:
     def importing(self) -> Iterator[None]:
         """Have imports find the modules that were saved, and those the names of `__main__` that are still to come."""
         self.namespace["__getattr__"] = look = self.look
-        self._finder = Finder(self._origin, self._ask)
-        sys.meta_path.insert(0, self._finder)
+        self.finder = Finder(self._origin, self._ask, self._running)
+        sys.meta_path.insert(0, self.finder)
         try:
             yield
         finally:
-            sys.meta_path[:] = [one for one in sys.meta_path if one is not self._finder]
-            self._finder.settle()
-            del self._finder  # which refers to this
+            sys.meta_path[:] = [one for one in sys.meta_path if one is not self.finder]
+            self.finder.settle()
+            del self.finder  # which refers to this
             if self.namespace.get("__getattr__") is look:
                 del self.namespace["__getattr__"]
 
-    def unmade(self) -> dict[str, tuple[list[str], str]]:
-        """Load what modules of the session's own hold. Of those of which some could not be, unless their code was run
-        already: the names, and the first reason.
-        """
-        found: dict[str, tuple[list[str], str]] = {}
-        for label, key in self._ambient.items():
-            module, _, name = label.removeprefix(HELD).partition(":")
-            if not label.startswith(HELD) or module in self._again:
-                continue
-            if not self.bring_group(key) and key in self.failed:
-                found.setdefault(module, ([], self.failed[key]))[0].append(name)
-        return found
-
-    def _ask(self, module: str, name: str) -> Any:
+    def _ask(self, module: str, name: str) -> tuple[Any, ...]:
         """What a module of the session's own holds, before its turn has come."""
-        key = self._ambient.get(f"{HELD}{module}:{name}")
-        if key is not None and self.bring_group(key):
-            return self._loaded[key][0][f"{HELD}{module}:{name}"]
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        label = f"{HELD}{module}:{name}"
+        key = self._ambient.get(label)
+        return (self._loaded[key][0][label],) if key not in self._loaded and key and self.bring_group(key) else ()
 
-    def _run_again(self) -> None:
-        """Run the code of modules of which something could not be saved. Where it fails that is lost, as was told."""
-        for name in [one.removeprefix(IMPORT) for one in self._ambient if one.startswith(IMPORT)]:
-            work, origin = f"run {name}", self._origin(name)
-            sys.modules.pop(name, None)  # of an attempt before this
-            if origin is not None and any(origin[5:]) and work not in self.failed:
-                self._announce(work)
-                with suppress(BaseException):
-                    self._finder.run(name)
+    @contextmanager
+    def _running(self, module: str) -> Iterator[bool]:
+        """While the code of a module is run, if it is to be."""
+        work = f"run {module}"
+        if not self._runs or work in self.failed:
+            yield False
+            return
+        self._being_read[work] = None
+        self._announce(work)
+        yield True
+        del self._being_read[work]
+        if self._being_read:
+            self._announce(next(reversed(self._being_read)))
 
     def _origin(self, name: str) -> tuple[Any, ...] | None:
         """What a module was made of, where that was saved."""
         label = f"{IMPORT}{name}"
         key = self._ambient.get(label)
-        if key is None or not self.bring_group(key):
-            return None
-        *origin, again = self._loaded[key][0][label]
-        return (*origin, [*again, *self._again.get(name, ())]) if len(origin) == 5 else (*origin, again)
+        return self._loaded[key][0][label] if key is not None and self.bring_group(key) else None
 
     def bring_all(self) -> list[list[str]]:
         """Bind every name, in the order of the groups, in which their bytes are fetched ahead.
@@ -180,7 +156,11 @@ class Restoring:
         if _PROCESS in self._ambient and self.bring_group(self._ambient[_PROCESS]):
             with suppress(BaseException):  # it may be anything by a cell: `surround`, which does it again, tells
                 ambient.lead(self._loaded[self._ambient[_PROCESS]][0][_PROCESS])
-        self._run_again()
+        self._runs = True
+        for label in [key for key in self._groups if key.startswith(IMPORT) and key in self._ambient]:
+            with suppress(BaseException):  # a finder of the cells' own: what is saved of the module is told where lost
+                building.module(label.removeprefix(IMPORT))
+        self.finder.fill()
         place = {key: number for number, key in enumerate(self._groups)}
         names = sorted(self._of_name, key=lambda name: place.get(self._of_name[name][0], -1))
         rows = self.bring(names)
@@ -228,13 +208,17 @@ class Restoring:
         """
         rows = []
         order: list[str] = []
+        damaged: set[str] = set()
         for label, key in sorted((self._ambient if what is None else what).items(), key=_late):
-            module, _, name = label.removeprefix(HELD).partition(":")
-            if name in self._again.get(module, ()):  # its code made it
-                continue
             try:
                 if not self.bring_group(key):
-                    raise ImportError(self.failed[key])
+                    if (made := self.finder.made(label)) is None:
+                        raise ImportError(self.failed[key])
+                    if made[0] not in damaged:
+                        damaged.add(made[0])
+                        reason = f"some of it is as its code makes it: {self.failed[key]}"
+                        rows.append([made[0], "module", reason, _AGAIN])
+                    continue
                 self._announce(key)
                 value = self._loaded[key][0][label]
                 if label.startswith(f"@{ambient.ORDER}:"):
@@ -258,10 +242,8 @@ class Restoring:
     def shared(self, key: str, label: str | int) -> Any:
         """A definition of another group."""
         if not self.bring_group(key):
-            if isinstance(label, str) and label.startswith(HELD):
-                module, _, name = label.removeprefix(HELD).partition(":")
-                if name in self._again.get(module, ()):
-                    return building.attribute(module, name)
+            if isinstance(label, str) and (made := self.finder.made(label)) is not None:
+                return made[1]
             raise ImportError(f"what it needs could not be loaded: {self.failed.get(key, _ITSELF)}")
         named, anonymous = self._loaded[key]
         return named[label] if isinstance(label, str) else anonymous[label]
@@ -351,12 +333,17 @@ class Restoring:
             unpickler: Any = Unpickler(source)
             found: tuple[dict[str, Any], Sequence[Any]] = {group["key"]: unpickler.load()}, ()
         else:
-            found, unpickler = _Reading(self, group, loads(line), source).read()
+            reading_it = _Reading(self, group, loads(line), source)
+            try:
+                found, unpickler = reading_it.read()
+            except BaseException:
+                self.finder.put_back(reading_it.taken)
+                raise
         if group["key"] in self._referred:
             self._memos[group["key"]] = unpickler.memo.copy()
         for name, value in found[0].items():
             if name.startswith(HELD):
-                self._finder.give(name, value)
+                self.finder.give(name, value)
         return found
 
     def referred(self, key: str, place: int) -> Any:
@@ -397,12 +384,18 @@ class _Reading:
         self._spaces = spaces
         self._source = source
         self._modules: dict[int, ModuleType] = {}
+        self.taken: Taken = []
 
     def read(self) -> tuple[tuple[dict[str, Any], Sequence[Any]], Unpickler]:
         """What the group holds, and the unpickler, whose memo others may refer to."""
         restoring = self._restoring
         own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
-        builders = (*(own[name] for name in OF_LOADER), *building.BUILDERS)
+        finder = restoring.finder
+        again: dict[Any, Any] = {building.class_: finder.class_, building.function: finder.function}
+        builders = (
+            *(own[name] for name in OF_LOADER),
+            *(partial(again[one], self.taken) if one in again else one for one in building.BUILDERS),
+        )
         slots: list[Any] = [builders.__getitem__, *(self._space(*how) for how in self._spaces)]
         unpickler = _Reader(_Joined(_prelude(len(slots)), self._source), buffers=self._out_of_band())
         unpickler.slots, unpickler.restoring = slots, restoring

@@ -121,8 +121,6 @@ class _Snapshot:
         """Roots, as `find` gives them, of which another group refers to single objects."""
         self._memos: dict[str, dict[int, int]] = {}
         """Where those of a group are in the memo of its pickle, by their ids."""
-        self._again: dict[str, set[str]] = {}
-        """Of modules of the session's own, names of what only their code makes again."""
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
@@ -215,7 +213,7 @@ class _Snapshot:
             self._labels[self._walk.add(value, name, ties=name != _LAST)] = name
 
     def _take_imported(self) -> None:
-        """What modules of the session's own are made of, once it is known what only their code makes again."""
+        """What modules of the session's own are made of, in the order of their imports."""
         groups = []
         for name, (module, origin) in self._origins.own.items():
             with self._losing(f"module {name}"):
@@ -224,7 +222,7 @@ class _Snapshot:
                 pieces: dict[str, Piece] = {}
                 sink = self._sink(pieces)
                 sink.write(SIMPLE)
-                Pickler(sink, 5).dump((*origin, list(imported.held(module)), sorted(self._again.get(name, ()))))
+                Pickler(sink, 5).dump((*origin, list(imported.held(module))))
                 groups.append({"key": label, "stream": list(sink.finish()), **_ALONE})
                 self._ambient.append([label, label])
                 if self.trial is not None:
@@ -372,12 +370,7 @@ class _Snapshot:
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
-        label = self._labels.get(number, "")
-        if label.startswith(HELD):
-            module, _, attribute = label.removeprefix(HELD).partition(":")
-            self._again.setdefault(module, set()).add(attribute)
-        if (of_code := self._origins.leave_to_code(value)) is not None:
-            self._again.setdefault(of_code[0], set()).add(of_code[1])
+        self._origins.leave_to_code(value)
         if name is not None:
             self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
 
@@ -471,7 +464,7 @@ class _Writing:
         """A label and its value, which a module holds at once where it needs nothing else of the group."""
         walk, label = self._snapshot._walk, self._snapshot._labels[number]
         value = walk.values[number]
-        if not label.startswith(HELD) or label.endswith(":__getattr__") or len(self._roots) == 1:
+        if not label.startswith(HELD) or len(self._roots) == 1:
             return label, value
         if walk.needs[number] or walk.defines(number):
             return label, value
