@@ -16,6 +16,7 @@ from gc import get_referents
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from operator import is_
+from threading import get_ident
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -130,13 +131,16 @@ class Finder:
         self._asks = False
         """Whether attributes that the code made are asked for as well."""
 
+        loader = get_ident()
+
         class Filling(ModuleType):
-            """A module while it is filled."""
+            """A module while it is filled. Threads that its code started see what is there."""
 
             def __getattribute__(module, name: str) -> Any:
                 space = names_in(module)
                 found: tuple[Any, ...] = ()
-                if name not in STANDING and name != "__dict__" and (self._asks or name not in space):
+                wanted = name not in STANDING and name != "__dict__" and get_ident() == loader
+                if wanted and (self._asks or name not in space):
                     found = self._ask(space["__name__"], name)
                 return found[0] if found else super().__getattribute__(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from _pickle import Pickler, PicklingError, dumps
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -32,11 +33,12 @@ from cellblock.worker.saving.brief import Brief, is_long
 from cellblock.worker.saving.circles import Circles
 from cellblock.worker.saving.deep import unlimited
 from cellblock.worker.saving.evidence import Evidence
-from cellblock.worker.saving.facts import is_a, names_in, qualname_of, sayable, storable, told
+from cellblock.worker.saving.facts import is_a, mro_of, names_in, qualname_of, sayable, storable, told
 from cellblock.worker.saving.groups import Together, arrange
 from cellblock.worker.saving.losses import PART, Unsaved, advice, kind_of, path_to, unloadable
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Bound, Saving
+from cellblock.worker.saving.quiet import Quiet
 from cellblock.worker.saving.sets import order
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
 from cellblock.worker.saving.texts import unify
@@ -116,6 +118,8 @@ class _Snapshot:
         self._together: list[Together] = []
         self._place: dict[int, int] = {}
         self._labels: dict[int, str] = {}
+        self._modules: dict[int, str] = {}
+        """Of roots that modules of the session's own hold: the modules."""
         self._around: dict[str, Any] = {}
         self._shared: set[int] = set()
         """Roots, as `find` gives them, of which another group refers to single objects."""
@@ -176,6 +180,7 @@ class _Snapshot:
         for label, value in self._around.items():
             self._add(label, value)
         self._walk.run()
+        Quiet(self._walk, self._origins).tie(self._labels, self._modules)
         if self._put is not _nowhere:
             order(self._walk.sets)
         self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
@@ -207,10 +212,14 @@ class _Snapshot:
         }
 
     def _add(self, name: str, value: Any) -> None:
-        if id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+        is_held = name.startswith(HELD)
+        if not is_held and id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
             self._save_simple(name, value)
-        else:
-            self._labels[self._walk.add(value, name, ties=name != _LAST)] = name
+            return
+        number = self._walk.add(value, name, ties=name != _LAST)
+        self._labels[number] = name
+        if is_held:
+            self._modules[number] = name.removeprefix(HELD).partition(":")[0]
 
     def _take_imported(self) -> None:
         """What modules of the session's own are made of, in the order of their imports."""
@@ -515,9 +524,10 @@ class _Writing:
         return view.nbytes, chunks
 
 
-def _in_turn(item: tuple[str, Any]) -> tuple[bool, str]:
+def _in_turn(item: tuple[str, Any]) -> tuple[bool, int, str]:
+    """Classes before those derived from them: what the first hold may be of the others, which are not made twice so."""
     label, value = item
-    return type(value) is not Bound, label
+    return type(value) is not Bound, len(mro_of(value)) if is_a(value, type) else sys.maxsize, label
 
 
 def names_of(namespace: dict[str, Any]) -> list[str]:
