@@ -365,3 +365,15 @@ def test_modules_run_again_in_the_order_of_their_imports(opened: Open) -> None:
     session.hibernate()
     cell = session.run("import token; token.tok_name['order']")
     assert (cell.value, cell.lost) == (["z_base", "m_within", "a_uses"], ())
+
+
+def test_code_of_a_module_that_ends_the_process_when_run_again_is_no_loss(opened: Open) -> None:
+    session = opened()
+    session.files.write("ends.py", "import os\nn = 0\nif os.path.exists('again'): os._exit(3)\nclass C: k = 1\n")
+    session.files.write("uses.py", "import ends, token\ntoken.tok_name['used'] = 1\nclass D(ends.C): pass\n")
+    session.run("import uses, ends; ends.n = 5; uses.D.k = 9; d = uses.D(); open('again', 'w').close()")
+    session.hibernate()
+    cell = session.run(
+        "import token; ends.n, d.k, type(d) is uses.D, uses.D.__base__ is ends.C, token.tok_name['used']"
+    )
+    assert (cell.value, cell.lost) == ((5, 9, True, True, 1), ())

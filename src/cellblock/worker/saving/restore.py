@@ -87,7 +87,10 @@ class Restoring:
         self._of_name = {name: (key, kind) for name, key, kind, *_ in record["names"]}
         self._ambient: dict[str, str] = dict(record["ambient"])
         self._loaded: dict[str, tuple[dict[str, Any], Sequence[Any]]] = {}
-        self.failed: dict[str, str] = dict(record.get("left_out", ()))
+        left_out = dict(record.get("left_out", ()))
+        self.failed: dict[str, str] = {key: reason for key, reason in left_out.items() if not key.startswith(IMPORT)}
+        self._not_run = left_out.keys() - self.failed.keys()
+        """Groups of modules whose code is not to be run: that was left out, and no code is run to load the group."""
         self._runs = False
         """Whether the code of modules of the session's own is run."""
         self.errors: dict[str, list[type[BaseException]]] = {}
@@ -130,14 +133,14 @@ class Restoring:
     @contextmanager
     def _running(self, module: str) -> Iterator[bool]:
         """While the code of a module is run, if it is to be."""
-        work = f"run {module}"
-        if not self._runs or work in self.failed:
+        key = f"{IMPORT}{module}"
+        if not self._runs or key in self._not_run:
             yield False
             return
-        self._being_read[work] = None
-        self._announce(work)
+        self._being_read[key] = None
+        self._announce(key)
         yield True
-        del self._being_read[work]
+        del self._being_read[key]
         if self._being_read:
             self._announce(next(reversed(self._being_read)))
 
