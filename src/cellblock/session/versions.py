@@ -12,7 +12,7 @@ import anyio
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CellblockError, RestoreFailed, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, to_thread
@@ -264,10 +264,10 @@ class Versions(Turns):
         await self._take_turn()
         try:
             await self._catch_up(lasting)
-            await lasting.saved()
+            await self._save(lasting)
             while (kernel := self._kernel) is not None and self._meanwhile:
                 self._note_meanwhile(kernel)
-                await lasting.saved()
+                await self._save(lasting)
             if kernel is not None:
                 self._capabilities = kernel.capabilities
                 self._kernel, self._asleep = None, True
@@ -275,6 +275,14 @@ class Versions(Turns):
                     await kernel.close()
         finally:
             self._give_turn()
+
+    async def _save(self, lasting: Lasting) -> None:
+        """Until the newest state is in the store; of processes that have ended there is none but by their steps."""
+        try:
+            await lasting.saved()
+        except CaptureFailed:
+            if self._kernel is None or not self._kernel.ended:
+                raise
 
     async def _wake(self) -> None:
         await self._go_on(self._require_lasting("wake"))
