@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import patch_config
 from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -37,6 +39,13 @@ class SandboxToolNode(ToolNode):
             wrap_tool_call=self._wrap,
             awrap_tool_call=self._awrap,
         )
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **given: Any) -> Any:
+        """Carry the calls of a message out one after another: the later ones may need what the earlier ones made.
+
+        Without an event loop LangGraph begins each in a thread, in any order.
+        """
+        return super().invoke(input, patch_config(config, max_concurrency=1), **given)
 
     def _wrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Any]) -> Any:
         return self._unknown(request) or execute(with_content(request, self._messages_key))
