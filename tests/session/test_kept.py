@@ -185,7 +185,7 @@ def test_what_a_policy_grants_no_more_is_lost(opened: Open) -> None:
 
 IN_FUNCTION = "def make():\n    class Inner: pass\n    it = iter([1])\n    return lambda: it, Inner()\n"
 REFUSED = {
-    "lines = (n for n in range(3))": ("lines is a generator", "a generator in the middle", "keep list(...) of it"),
+    "lines = (n for n in range(3))": ("lines is a generator", ": a generator", "keep list(...) of it"),
     "deep = {'a': [1, iter([2])]}": ("deep is a dict", "deep['a'][1]: a list_iterator, which has", "make it again"),
     "class P: pass\np = P(); p.held = (n for n in [])": ("p is a P", "p.held: a generator", "keep list(...) of it"),
     "def f(x=iter([1])): return x": ("f is a function", "f.__defaults__[0]: a list_iterator", "make it again"),

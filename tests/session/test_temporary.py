@@ -32,7 +32,7 @@ BASE = {"Lines", "Plain", "Later", "Box", "box", "rows"}
 
 CASES = {
     "what it opened, and what leads to that": (
-        "with Lines() as r:\n    data = list(r)\n    lazy = (n for n in data)\n    again = [r]",
+        "with Lines() as r:\n    data = [next(r)]\n    lazy = (n for n in data)\n    again = [r]",
         {"data"},
     ),
     "its target, whatever that is": ("with Plain(3) as p:\n    q = p + 1", {"q"}),

@@ -1146,7 +1146,7 @@ def _is_left(find: weakref.ref[Lasting]) -> bool:
     if lasting.user is None:  # about to be given one
         return False
     session = lasting.user()
-    return lasting._background.is_left if session is None else session.is_left
+    return lasting._background.is_left if session is None else session._is_left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

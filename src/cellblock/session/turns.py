@@ -227,7 +227,7 @@ class Turns:
         return self._turn_loop is not None and self._turn_loop.is_closed()
 
     @property
-    def is_left(self) -> bool:
+    def _is_left(self) -> bool:
         """True once nobody can go on with it: its event loop was closed in the middle of a call, or of its closing."""
         if self._closed:
             return self._closing_loop is not None and self._closing_loop.is_closed()

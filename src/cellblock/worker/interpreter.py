@@ -11,7 +11,6 @@ import types
 from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from inspect import CO_COROUTINE
 from selectors import DefaultSelector
 from typing import TYPE_CHECKING, Any
@@ -107,7 +106,7 @@ None
         """The failure that a cell's error is told as."""
         held = self.namespace.get("__builtins__")
         known = held if type(held) is dict else self.known
-        return replace(describe(error, max_text), is_wrecked=lacks_python(error, known))
+        return describe(error, max_text, is_wrecked=lacks_python(error, known))
 
     def run(self, source: str, filename: str) -> object:
         """Run one cell; its last expression's value, or `NO_VALUE`. What the cell raises is raised."""
@@ -245,7 +244,7 @@ def _parse(source: str, filename: str, flags: int) -> Module:
         raise SyntaxError(f"the source cannot be parsed: {reason}", (filename, 1, 1, "")) from None
 
 
-def describe(error: BaseException, max_text: int) -> Failure:
+def describe(error: BaseException, max_text: int, *, is_wrecked: bool = False) -> Failure:
     """A failure as text: the traceback starts at the cell, also for the errors it was raised from."""
     kind = "memory" if lacks_memory(error) else "raised"
     name = type_name(error)
@@ -257,7 +256,11 @@ def describe(error: BaseException, max_text: int) -> Failure:
     except BaseException as broken:  # the cell's exception class may raise anything from what it overrides
         text, message = f"{name}: <no traceback: {type_name(broken)}>\n", _own_message(error)
     return Failure(
-        type=valid(name), message=valid(cut(message, max_text)), traceback=valid(cut(text, max_text)), kind=kind
+        type=valid(name),
+        message=valid(cut(message, max_text)),
+        traceback=valid(cut(text, max_text)),
+        kind=kind,
+        is_wrecked=is_wrecked,
     )
 
 
