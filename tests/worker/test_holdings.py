@@ -136,6 +136,20 @@ def test_mappings_past_a_number_are_noticed() -> None:
         assert holdings.has_mappings(process, 2000)
 
 
+def test_mappings_of_files_with_long_paths_are_noticed(tmp_path: Path) -> None:
+    """Of these 1,100 lines fit into what is read of the list."""
+    deep = tmp_path / ("d" * 200)
+    deep.mkdir()
+    (deep / "f").write_bytes(bytes(4096))
+
+    def many() -> object:
+        with open(deep / "f", "rb") as file:
+            return [mmap.mmap(file.fileno(), 4096, mmap.MAP_PRIVATE, mmap.PROT_READ) for _ in range(3000)]
+
+    with child(many) as process:
+        assert holdings.has_mappings(process, 2000)
+
+
 def test_locks_are_counted_by_their_holder(tmp_path: Path) -> None:
     def hold() -> object:
         file = (tmp_path / "locked").open("wb")
