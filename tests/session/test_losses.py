@@ -290,6 +290,19 @@ def test_session_whose_state_cannot_be_saved_does_not_hibernate(opened: Open, wh
     assert "asleep" not in repr(session)
 
 
+def test_session_that_went_back_to_a_state_hibernates_whatever_could_not_be_saved_later(opened: Open) -> None:
+    session = opened(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64))
+    made = session.run("import os; made = os.urandom(8); made").value
+    session.flush()
+    at = session.log()[0].id
+    assert session.run(_NESTED).ok
+    with pytest.raises(CaptureFailed):
+        session.hibernate()
+    session.checkout(at)
+    session.hibernate()
+    assert session.run("made").value == made
+
+
 _ENDLESS = "while True: pass"
 _HELD_UP = {
     "ends the process": "import os; os._exit(1)",

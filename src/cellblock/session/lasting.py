@@ -1116,6 +1116,7 @@ class Lasting:
         past, ahead, size = await to_thread.run_sync(read)
         self.end_reading()
         self._stand_on(past.snapshot, size)
+        self._stateless = None  # it was of the processes that these take the place of
         if ahead is not None:
             self._ahead = ahead
             ahead.begin()
