@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ from cellblock.worker import late
 from cellblock.worker.checkpoint.descriptors import Held
 
 _CODECS = "cellblock.worker.saving.codecs"
-_ATTRIBUTES = ("row_factory", "text_factory", "autocommit")
 _LOG = "-wal"
 _ENDINGS = ("", _LOG, "-shm", "-journal")
 """Of the files that SQLite opens for a database."""
@@ -66,66 +65,29 @@ def _connections() -> list[_Connection]:
     found = []
     for value in [one for one in gc.get_objects() if issubclass(type(one), sqlite3.Connection)]:
         with contextlib.suppress(sqlite3.Error):  # closed, or of a thread that is no more
-            found.append(_Connection(value, tuple(file for _, file in _databases(value) if file)))
+            found.append(_Connection(value, tuple(file for _, file in late.load(_CODECS).databases_of(value) if file)))
     return found
-
-
-def _databases(value: Any) -> list[tuple[str, str]]:
-    """The names of a connection's databases, each with its file; "" for one in memory."""
-    with _telling_text(value):
-        rows = late.load(_CODECS)._ask(value, "pragma database_list")
-    return [(name, file) for _, name, file in rows if name != "temp"]
-
-
-@contextlib.contextmanager
-def _telling_text(value: Any) -> Iterator[None]:
-    text_factory, value.text_factory = value.text_factory, str
-    try:
-        yield
-    finally:
-        value.text_factory = text_factory
 
 
 def _connecting(value: Any, were: Mapping[str, Held]) -> Callable[[], None] | None:
     import sqlite3
 
     codecs = late.load(_CODECS)
-    attributes = {one: getattr(value, one) for one in _ATTRIBUTES if hasattr(value, one)}
     own = object.__getstate__(value)
-    databases = _databases(value)
-    with _telling_text(value), contextlib.closing(sqlite3.connect(":memory:")) as fresh:
-        if (
-            value.in_transaction
-            or any(type(one) is type(sys) for one in gc.get_referents(value))  # which a callback has with it
-            or any({*codecs._ask(value, one)} - {*codecs._ask(fresh, one)} for one in codecs._REGISTERED)
-            or codecs._ask(value, "select name from sqlite_temp_master limit 1")
-        ):
-            return None
-        held = {name: file or codecs._bytes_of(value, name) for name, file in databases}
-        told = {one: codecs._ask(value, f"pragma {one}")[0][0] for one in codecs._PRAGMAS}
-        changed = {one: now for one, now in told.items() if [(now,)] != codecs._ask(fresh, f"pragma {one}")}
-        if codecs._ask(value, "select 'a' like 'A'") == [(0,)]:
-            changed["case_sensitive_like"] = 1
-        options = {"isolation_level": value.isolation_level, "detect_types": codecs._detected(value)}
+    found = codecs.connected(value)
+    if found.left_out or any(type(one) is type(sys) for one in gc.get_referents(value)):  # which a callback has with it
+        return None
     sqlite3.Connection.create_function(value, "abs", 1, None)  # raises where a statement is under way
 
     def connect() -> None:
-        main = held["main"]
+        main = dict(found.databases)["main"]
         path = main if isinstance(main, str) else ":memory:"
         reads = path in were and were[path].flags & os.O_ACCMODE == os.O_RDONLY
         place = f"file:{''.join(f'%{byte:02x}' for byte in os.fsencode(path))}?mode=ro" if reads else path
-        sqlite3.Connection.__init__(value, place, check_same_thread=False, uri=reads, **options)
+        sqlite3.Connection.__init__(value, place, check_same_thread=False, uri=reads, **found.options)
         codecs.building.set_state(value, own)  # connecting takes attributes of the cells' own away
-        for name, content in held.items():
-            if name != "main":
-                file = content if isinstance(content, str) else ":memory:"
-                sqlite3.Cursor(value).execute("attach ? as " + '"' + name.replace('"', '""') + '"', (file,))
-            if isinstance(content, bytes) and content:
-                value.deserialize(content, name=name)
-        for setting, now in changed.items():
-            sqlite3.Cursor(value).execute(f"pragma {setting} = {now}")
-        for attribute, now in attributes.items():
-            setattr(value, attribute, now)
+        codecs.building.furnish(value, found.databases, found.settings)
+        codecs.building.set_foreign(value, found.attributes)
 
     return connect
 

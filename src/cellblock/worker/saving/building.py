@@ -375,17 +375,25 @@ def databases(options: dict[str, Any], held: list[tuple[str, bytes | str]], sett
     import sqlite3
 
     made = sqlite3.connect(":memory:", check_same_thread=False, **options)
-    for name, content in held:
+    for _, content in held:
         if isinstance(content, str) and not os.path.exists(content):
             raise FileNotFoundError(f"the database {content} attached to it is gone")
+    furnish(made, held, settings)
+    return made
+
+
+def furnish(made: Any, held: list[tuple[str, bytes | str]], settings: dict[str, Any]) -> None:
+    """Give a connection that was just made what else its databases are, and its settings."""
+    import sqlite3
+
+    for name, content in held:
         if name != "main":
             path = content if isinstance(content, str) else ":memory:"
-            made.execute("attach ? as " + '"' + name.replace('"', '""') + '"', (path,))
+            sqlite3.Cursor(made).execute("attach ? as " + '"' + name.replace('"', '""') + '"', (path,))
         if isinstance(content, bytes) and content:
             made.deserialize(content, name=name)
     for setting, value in settings.items():
-        made.execute(f"pragma {setting} = {value}")
-    return made
+        sqlite3.Cursor(made).execute(f"pragma {setting} = {value}")
 
 
 def set_foreign(made: Any, attributes: dict[str, Any]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -67,36 +69,67 @@ def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
     if _is_closed(value):
         attributes = {"row_factory": value.row_factory, "text_factory": value.text_factory}
         return building.closed_database, (), attributes, None, None, building.set_foreign
-    text_factory, value.text_factory = value.text_factory, str
-    fresh = sqlite3.connect(":memory:")
-    try:
-        listed = [(name, file) for _, name, file in _ask(value, "pragma database_list") if name != "temp"]
-        files = {name: file for name, file in listed if file.startswith("/")}
-        if "main" in files:
-            raise Unsaved(value, *advice(value))
-        held = [(name, files.get(name) or _bytes_of(value, name)) for name, _ in listed]
+    if dict(databases_of(value))["main"]:
+        raise Unsaved(value, *advice(value))
+    found = connected(value)
+    saving.notes += [(value, what, remedy) for what, remedy in found.left_out]
+    arguments = found.options, found.databases, found.settings
+    return building.databases, arguments, found.attributes, None, None, building.set_foreign
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What makes another connection like one: arguments, databases by name with their file or bytes, settings that are
+    not the usual ones, and attributes. `left_out` is what it has that no other can be given, each with the remedy.
+    """
+
+    options: dict[str, Any]
+    databases: list[tuple[str, bytes | str]]
+    settings: dict[str, Any]
+    attributes: dict[str, Any]
+    left_out: list[tuple[str, str]]
+
+
+def connected(value: sqlite3.Connection) -> Connected:
+    """What there is of a connection. `sqlite3.Error` where it does not tell, as it is closed or of another thread."""
+    attributes = {one: getattr(value, one) for one in _ATTRIBUTES if hasattr(value, one)}
+    with _telling_text(value), closing(sqlite3.connect(":memory:")) as fresh:
         settings = {one: _ask(value, f"pragma {one}")[0][0] for one in _PRAGMAS}
         changed = {one: told for one, told in settings.items() if [(told,)] != _ask(fresh, f"pragma {one}")}
         if _ask(value, "select 'a' like 'A'") == [(0,)]:
             changed["case_sensitive_like"] = 1
-        options = {"isolation_level": value.isolation_level, "detect_types": _detected(value)}
-        for what, remedy, left_out in (
+        left_out = (
             ("its open transaction", "commit or roll back before the cell ends (what it changed comes back committed)",
              value.in_transaction),
             ("its temporary tables", "create them again in the next cell",
              _ask(value, "select name from sqlite_temp_master limit 1")),
             ("its registered functions and collations", "register them again in the next cell",
              any(set(_ask(value, one)) - set(_ask(fresh, one)) for one in _REGISTERED)),
-        ):  # fmt: skip
-            if left_out:
-                saving.notes.append((value, what, remedy))
+        )  # fmt: skip
+        return Connected(
+            options={"isolation_level": value.isolation_level, "detect_types": _detected(value)},
+            databases=[(name, file or _bytes_of(value, name)) for name, file in databases_of(value)],
+            settings=changed,
+            attributes=attributes,
+            left_out=[(what, remedy) for what, remedy, is_there in left_out if is_there],
+        )
+
+
+def databases_of(value: sqlite3.Connection) -> list[tuple[str, str]]:
+    """The names of a connection's databases, each with its file; "" for one in memory."""
+    with _telling_text(value):
+        listed = [(name, file) for _, name, file in _ask(value, "pragma database_list") if name != "temp"]
+    return [(name, file if file.startswith("/") else "") for name, file in listed]
+
+
+@contextmanager
+def _telling_text(value: sqlite3.Connection) -> Iterator[None]:
+    """While a connection gives text as `str`, whatever its cells have it give."""
+    text_factory, value.text_factory = value.text_factory, str
+    try:
+        yield
     finally:
-        fresh.close()
         value.text_factory = text_factory
-    attributes = {"row_factory": value.row_factory, "text_factory": text_factory}
-    if hasattr(value, "autocommit"):  # from Python 3.12 on
-        attributes["autocommit"] = value.autocommit
-    return building.databases, (options, held, changed), attributes, None, None, building.set_foreign
 
 
 def _is_closed(connection: sqlite3.Connection) -> bool:
@@ -107,6 +140,8 @@ def _is_closed(connection: sqlite3.Connection) -> bool:
     return False
 
 
+_ATTRIBUTES = ("row_factory", "text_factory", "autocommit")
+"""The last is there from Python 3.12 on."""
 _PRAGMAS = (
     "analysis_limit", "automatic_index", "busy_timeout", "cache_size", "cell_size_check", "foreign_keys",
     "full_column_names", "ignore_check_constraints", "journal_mode", "legacy_alter_table", "max_page_count",
@@ -121,6 +156,7 @@ _REGISTERED = (
 
 
 def _ask(connection: sqlite3.Connection, query: str) -> list[Any]:
+    """The rows of a query, past what a cell's own class or settings make of them."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(query).fetchall()
