@@ -5,7 +5,18 @@ from __future__ import annotations
 IMPORT = "@import:"
 """Begins the label of such a module."""
 HELD = "@held:"
-"""Begins the label of what such a module holds: its name and that of the attribute follow."""
+"""Begins the label of what such a module holds: see `label_of`."""
+
+
+def label_of(module: str, name: str) -> str:
+    """The label of what a module of the session's own holds under a name."""
+    return f"{HELD}{module}:{name}"
+
+
+def place_of(label: str) -> tuple[str, str]:
+    """The module and the name that such a label is of."""
+    module, _, name = label.removeprefix(HELD).partition(":")
+    return module, name
 
 
 def called(label: str) -> str:

@@ -7,7 +7,7 @@ import marshal
 import types
 from typing import Any
 
-from cellblock.labels import HELD
+from cellblock.labels import label_of
 from cellblock.worker.references import RUNNER, Shown, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
@@ -49,7 +49,7 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     module = saving.origins.space(value.__globals__)
     if value.__globals__ is saving.namespace or module in saving.origins.own:
         reached = reached_by_code(value.__code__, value.__globals__)
-        saving.reaches |= reached if module is None else {f"{HELD}{module}:{name}" for name in reached}
+        saving.reaches |= reached if module is None else {label_of(module, name) for name in reached}
     cells = value.__closure__ or ()
     fresh = [one for one in cells if id(one) not in saving.filled]
     saving.filled.update(map(id, fresh))

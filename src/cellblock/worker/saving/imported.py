@@ -21,7 +21,7 @@ from types import CellType, CodeType, FunctionType, GetSetDescriptorType, Member
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cellblock.labels import HELD
+from cellblock.labels import HELD, place_of
 from cellblock.worker.confine import layout
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, name_of, names_in, qualname_of
@@ -171,7 +171,7 @@ class Finder:
 
     def give(self, label: str, value: Any) -> None:
         """Have a module hold what is saved under this label."""
-        name, _, attribute = label.removeprefix(HELD).partition(":")
+        name, attribute = place_of(label)
         if name not in sys.modules:
             __import__(name)
         self._given.setdefault(name, {})[attribute] = names_in(sys.modules[name])[attribute] = value
@@ -215,7 +215,7 @@ class Finder:
 
     def made(self, label: str) -> tuple[str, Any] | None:
         """What has this label in a module, and its name, where the code made it and it was not replaced."""
-        name, _, attribute = label.removeprefix(HELD).partition(":")
+        name, attribute = place_of(label)
         space = names_in(self._made[name][0]) if label.startswith(HELD) and name in self._made else {}
         return (name, space[attribute]) if attribute in space else None
 

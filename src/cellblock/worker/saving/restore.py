@@ -15,7 +15,7 @@ from json import loads
 from types import ModuleType
 from typing import Any
 
-from cellblock.labels import HELD, IMPORT, called
+from cellblock.labels import HELD, IMPORT, called, label_of
 from cellblock.worker.saving import ambient, arrays, building, patches
 from cellblock.worker.saving.facts import causes, told
 from cellblock.worker.saving.imported import Finder, Taken
@@ -126,7 +126,7 @@ class Restoring:
 
     def _ask(self, module: str, name: str) -> tuple[Any, ...]:
         """What a module of the session's own holds, before its turn has come."""
-        label = f"{HELD}{module}:{name}"
+        label = label_of(module, name)
         key = self._ambient.get(label)
         return (self._loaded[key][0][label],) if key not in self._loaded and key and self.bring_group(key) else ()
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-from cellblock.labels import HELD, IMPORT, called, is_around
+from cellblock.labels import HELD, IMPORT, called, is_around, label_of, place_of
 from cellblock.text import represent
 from cellblock.worker.saving import (
     ambient,
@@ -150,7 +150,7 @@ class _Snapshot:
         for module, (made, _) in self._origins.own.items():
             for name, value in imported.held(made).items():
                 with self._losing(f"{module}.{name}"):
-                    self._put_around(f"held:{module}:{name}", value)
+                    self._put_around(label_of(module, name).removeprefix("@"), value)
 
     def _put_around(self, label: str, value: Any) -> None:
         if not storable(label):
@@ -219,7 +219,7 @@ class _Snapshot:
         number = self._walk.add(value, name, ties=name != _LAST)
         self._labels[number] = name
         if is_held:
-            self._modules[number] = name.removeprefix(HELD).partition(":")[0]
+            self._modules[number] = place_of(name)[0]
 
     def _take_imported(self) -> None:
         """What modules of the session's own are made of, in the order of their imports."""
@@ -477,7 +477,7 @@ class _Writing:
             return label, value
         if walk.needs[number] or walk.defines(number):
             return label, value
-        module, _, name = label.removeprefix(HELD).partition(":")
+        module, name = place_of(label)
         return label, Bound(names_in(self._snapshot._origins.own[module][0]), name, value)
 
     def record(self) -> dict[str, Any]:

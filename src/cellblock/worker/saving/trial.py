@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from cellblock.labels import HELD
+from cellblock.labels import label_of
 from cellblock.worker.saving import building, imported
 from cellblock.worker.saving.facts import full_name
 from cellblock.worker.saving.restore import Restoring
@@ -74,7 +74,7 @@ class Trial:
         with restoring.importing():
             for name, module in own.items():
                 stay = imported.held(module).items()
-                here = {one: value for one, value in stay if f"{HELD}{name}:{one}" not in again}
+                here = {one: value for one, value in stay if label_of(name, one) not in again}
                 vars(building.module(name)).update(here)
             for key in self._fresh:
                 say(key, failed)
