@@ -12,19 +12,11 @@ _MOST_CHARS = 20_000
 _DEEPEST = 50
 _COMMAND = re.compile(r"\\([A-Za-z]++|.?)", re.DOTALL)
 _PLACE = re.compile(r"\\(?:begin|end)\s*+(?:\{([a-z]++\*?+)\})?+")
-_PLACES = frozenset(
-    re.findall(
-        r"\S+",
-        """
+_PLACES = frozenset(re.findall(r"\S+", """
     align aligned alignedat array bmatrix Bmatrix cases equation gather gathered matrix multline pmatrix smallmatrix
     split vmatrix Vmatrix align* equation* gather*
-""",
-    )
-)
-_COMMANDS = frozenset(
-    re.findall(
-        r"\S+",
-        """
+"""))
+_COMMANDS = frozenset(re.findall(r"\S+", """
     alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi omicron pi varpi rho
     varrho sigma varsigma tau upsilon phi varphi chi psi omega digamma Gamma Delta Theta Lambda Xi Pi Sigma Upsilon
     Phi Psi Omega arccos arcsin arctan arg cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim liminf limsup
@@ -44,9 +36,7 @@ _COMMANDS = frozenset(
     nexists emptyset varnothing aleph hbar imath jmath ell Re Im wp angle prime surd top bot triangle square flat
     natural sharp dots ldots cdots vdots ddots therefore because langle rangle vert Vert lvert rvert lVert rVert
     lfloor rfloor lceil rceil lbrace rbrace lbrack rbrack backslash begin end hline
-""",
-    )
-).union("()[]{}|,;:! _%$&#\\\n")
+""")).union("()[]{}|,;:! _%$&#\\\n")
 
 
 def is_harmless(latex: str) -> bool:

@@ -14,35 +14,20 @@ from html import escape, unescape
 from cellblock.session.shown import IMAGES
 from cellblock.text import inert
 
-_ELEMENTS = frozenset(
-    re.findall(
-        r"\S+",
-        """
+_ELEMENTS = frozenset(re.findall(r"\S+", """
     a abbr address article aside b blockquote br caption center cite code col colgroup dd del details dfn div dl dt em
     fieldset figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd label legend li main mark meter
     nav ol p pre progress q rp rt ruby s samp section small span strong sub summary sup table tbody td tfoot th thead
     time tr tt u ul var wbr
-""",
-    )
-)
-_ATTRIBUTES = frozenset(
-    re.findall(
-        r"\S+",
-        """
+"""))
+_ATTRIBUTES = frozenset(re.findall(r"\S+", """
     align alt bgcolor border cellpadding cellspacing class color colspan datetime dir headers height high id lang low
     max min open optimum rowspan scope size span src start style title type valign value width
-""",
-    )
-)
-_LEFT_OUT = frozenset(
-    re.findall(
-        r"\S+",
-        """
+"""))
+_LEFT_OUT = frozenset(re.findall(r"\S+", """
     applet audio canvas embed head iframe math noembed noframes noscript object script select style svg template
     textarea title video xmp
-""",
-    )
-)
+"""))
 """What is in these is left out as well; of a style element it is looked at first."""
 _EMPTY = frozenset(("br", "col", "hr", "img", "wbr"))
 _SEEN = frozenset(("hr", "img", "meter", "progress"))
@@ -68,14 +53,9 @@ _TAG = re.compile(r"(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*+)(?P<rest>(?:[^>\"
 _ATTRIBUTE = re.compile(r"([A-Za-z-]++)(?:\s*+=\s*+(\"[^\"]*+\"|'[^']*+'|[^\s\"'>]++))?")
 _SOURCE = re.compile(r"data:(image/[a-z]++);base64,[A-Za-z0-9+/=\s]++")
 _FUNCTION = re.compile(r"(?<![\w-])([\w-]*+)\(")
-_FUNCTIONS = frozenset(
-    re.findall(
-        r"\S+",
-        """
+_FUNCTIONS = frozenset(re.findall(r"\S+", """
     calc hsl hsla is linear-gradient max min not nth-child nth-of-type rgb rgba var where
-""",
-    )
-)
+"""))
 _SELECTOR = re.compile(r"[A-Za-z.#:*]")
 _NAME = re.compile(r"[.#](?=[A-Za-z_-])")
 _QUOTED = re.compile(r"\"[\w ,.%#-]*+\"|'[\w ,.%#-]*+'")
