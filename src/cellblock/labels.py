@@ -27,5 +27,5 @@ def called(label: str) -> str:
 
 
 def is_around(label: str) -> bool:
-    """Whether it is of what surrounds the names, and not of what a module of the session's own holds."""
+    """True if it is of what surrounds the names, and not of what a module of the session's own holds."""
     return label.startswith("@") and not label.startswith(HELD)

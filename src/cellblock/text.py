@@ -234,7 +234,7 @@ def sayable(value: object, *, max_chars: int) -> object:
 
 
 def message_of(error: BaseException, most: int) -> str:
-    """What an exception says, up to `most` characters; of a KeyError the key that is text, not its repr.
+    """The message of an exception, up to `most` characters; of a KeyError the key that is text, not its repr.
 
     Runs the exception's own `__str__`, so on no event loop. Of what is raised only an `Interruption` passes.
     """

@@ -93,11 +93,11 @@ def _end(number: int, frame: object) -> None:
 
 
 Outcome = Mapping[str, object]
-"""What `python -m cellblock.attacks` prints of an attack: its answer, and what was found on the host afterwards."""
+"""One line of `python -m cellblock.attacks`: an attack's answer, and what was found on the host afterwards."""
 
 
 def reached(outcome: Outcome) -> Iterator[str]:
-    """What an attack got at, or changed, outside of its session."""
+    """The things outside of its session that an attack got at, or changed."""
     if outcome.get("leaked") is not False:
         yield "a secret of the host came out"
     if outcome.get("touched") != []:
@@ -107,7 +107,7 @@ def reached(outcome: Outcome) -> Iterator[str]:
 
 
 def failed(attack: Attack, outcome: Outcome, *, walls: str = "full") -> Iterator[str]:
-    """What else is not as it must be: another answer than the wall's, a session that is over, state that is gone."""
+    """Faults beside that: another answer than the wall's, a session that is over, state that is gone."""
     answer = outcome.get("answer")
     if not _expected(attack, answer, walls):
         yield f"the answer was {answer!r:.300}, that of the wall is {attack.expect!r:.300}"
@@ -124,7 +124,7 @@ def failed(attack: Attack, outcome: Outcome, *, walls: str = "full") -> Iterator
 
 
 def _expected(attack: Attack, answer: object, walls: str) -> bool:
-    """Where there are no namespaces, an attack of isolated sessions may be refused before it comes to its wall."""
+    """Without namespaces, an attack of isolated sessions may be refused before it comes to its wall."""
     if answer == attack.expect:
         return True
     if walls == "full" or attack.name not in BY_NAME:

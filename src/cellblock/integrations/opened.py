@@ -114,7 +114,7 @@ class OpenSessions:
         return None if entry is None else entry.session
 
     def is_idle(self, user: str, name: str) -> bool:
-        """Whether a session is open here that nobody uses."""
+        """True if a session is open here that nobody uses."""
         entry = self._entries.get((user, name))
         return entry is not None and entry.session is not None and not entry.callers
 

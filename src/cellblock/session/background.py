@@ -51,7 +51,7 @@ class Background:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every task that was started has ended."""
+        """True if every task that was started has ended."""
         return not self._tasks
 
     @property
@@ -61,7 +61,7 @@ class Background:
 
     @property
     def is_left(self) -> bool:
-        """Whether there are tasks whose event loop was closed. For any thread."""
+        """True if there are tasks whose event loop was closed. For any thread."""
         return any(task.get_loop().is_closed() for task in [*self._tasks])
 
     def end_lost(self) -> None:

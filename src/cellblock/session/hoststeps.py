@@ -84,7 +84,7 @@ class HostStep:
 
 
 def is_own(kind: str, during: object) -> bool:
-    """Whether a step, by the kind of its commit, can be undone by itself: what was run aside, or was done by the host
+    """True if a step, by the kind of its commit, can be undone by itself: what was run aside, or was done by the host
     `during` another step, belongs to the step before.
     """
     return kind != ASIDE and not during

@@ -90,7 +90,7 @@ before it is committed by its source alone."""
 _COMMITS = 100
 """How often another session that is merged may have begun another step meanwhile."""
 _READ_SECONDS = LOCK_SECONDS
-"""How long a caller who has read something waits for the commit of what it read from."""
+"""Seconds that a caller who has read something waits for the commit of what it read from."""
 _NEWEST_SECONDS = 10.0
 """How long the newest step waits for that when its commit is made. No step waits for it meanwhile."""
 
@@ -603,7 +603,7 @@ class Lasting:
 
     @property
     def lacks_states(self) -> bool:
-        """Whether the newest commits hold no state, and should."""
+        """True if the newest commits hold no state, and should."""
         return self._since is not None and not self.by_source
 
     def newly_lost(self) -> tuple[Lost, ...]:

@@ -88,7 +88,7 @@ class Notebook:
         self._again: Record | None = None
         """What was recorded of the cell that is being run again."""
         self._large: weakref.WeakKeyDictionary[Record, None] = weakref.WeakKeyDictionary()
-        """What holds something that can be let go, in the order in which it was recorded."""
+        """Records that hold something that can be let go, in the order in which they were made."""
         self._before: Callable[[], Notebook | None] = lambda: None
         """The one that was cleared, for as long as a session may go back to it."""
         self.private = ""

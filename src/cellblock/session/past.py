@@ -90,7 +90,7 @@ class Planned:
     overwritten: bool = False
     before: Kept | None = None
     parts: tuple[bytes, ...] = ()
-    """What the journal has told of the bytes so far."""
+    """The bytes that the journal has told so far."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,7 @@ def step_of(commit: Commit) -> str:
 
 
 def is_deletion(commit: Commit) -> bool:
-    """Whether a commit only deletes cells: it is no step, and has the state of the one before."""
+    """True if a commit only deletes cells: it is no step, and has the state of the one before."""
     return commit.kind == ASIDE and str(commit.detail.get("step", "")).startswith(DELETES)
 
 

@@ -420,7 +420,7 @@ class AsyncSession(Versions):
         return AsyncFiles(self._look_at_files, self._change_files)
 
     async def _look_at_files(self, at: Callable[[Files], T], /) -> T:
-        """What is read of the files, in a thread, once the store has the step that they are of."""
+        """Read the files, in a thread; the answer comes once the store has the step that they are of."""
         kernel = await self._awake()
         await kernel.settle_files()
         found = await to_thread.run_sync(at, kernel.files)

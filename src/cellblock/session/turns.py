@@ -61,7 +61,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a session stands: the steps that led to one state, the newest last, and the cells that they were, by id,
+    """A session's place: the steps that led to one state, the newest last, and the cells that they were, by id,
     each with what the notebook had of it before.
 
     The first led there, and the others changed nothing, as a cell does that was rolled back. `made_by` is the newest
@@ -106,7 +106,7 @@ class Turns:
         self._stopped = False
         """Whether the cell that runs was interrupted."""
         self._before: Record | None = None
-        """What the notebook had of it before: an undo leaves what it did then."""
+        """The notebook's record of it before: an undo leaves what it did then."""
         self._meanwhile: dict[str, Change] = {}
         """What the host did to files while somebody had the turn, by the ids of these steps."""
         self._under_way = ""

@@ -522,7 +522,7 @@ def _stopped(replay: Replay) -> Lost:
 
 
 def _resumption(resumed: Resumed, why: str) -> str:
-    """What a session says that was resumed, and why: a cell that was run again may have made something else."""
+    """The note of a session that was resumed, and why: a cell that was run again may have made something else."""
     again = ", ".join(str(cell.number) for cell in resumed.replayed)
     then = f"; run again after it: {again}" if again else ""
     commit = resumed.commit.removeprefix("sha256-")[:12]

@@ -41,7 +41,7 @@ class ObjectTable:
         self._default = default
 
     def known(self, addresses: Iterable[str]) -> set[str]:
-        """Which of some addresses are stored, and will be for as long as a batch may take."""
+        """Those of some addresses that are stored, and will be for as long as a batch may take."""
         found: dict[str, Value] = {}
         for some in in_parts(addresses, _AT_ONCE):
             sql = "SELECT address, condemned FROM objects WHERE user_id = ? AND address IN (??)"

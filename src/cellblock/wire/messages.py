@@ -224,7 +224,7 @@ class Loading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What a cell raised. `rule` is the guard's that refused it, "" where none did; `status` is a command's.
+    """The error that a cell raised. `rule` is the guard's that refused it, "" where none did; `status` is a command's.
 
     `is_wrecked`: it was for want of Python itself, which an earlier cell has taken away.
     """

@@ -275,7 +275,7 @@ def files(process: int) -> Files:
 
 
 def has_mappings(process: int, many: int) -> bool:
-    """Whether it has more than so many mappings; true too where its list, with paths as long as it likes, is long."""
+    """True if it has more than so many mappings; true too where its list, with paths as long as it likes, is long."""
     listed = b"".join(_pieces(procfs.path(f"{process}/maps"), _MAPPINGS_READ))
     return listed.count(b"\n") > many or len(listed) == _MAPPINGS_READ
 

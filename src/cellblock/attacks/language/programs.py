@@ -96,7 +96,7 @@ _ENDS = ("completed", "raised", "refused", "timeout", "memory")
 
 
 def reached(found: Mapping[str, object]) -> Iterator[str]:
-    """What an attempt got at, or changed, of the host's."""
+    """The things of the host's that an attempt got at, or changed."""
     if found["canary"] is not False:
         yield "a secret of the host came out"
     if found["changed"] != []:
@@ -104,7 +104,7 @@ def reached(found: Mapping[str, object]) -> Iterator[str]:
 
 
 def failed(attempt: Program, found: Mapping[str, object]) -> Iterator[str]:
-    """What else is not as it must be: it was not ended, or another rule refused it than the one that it is for."""
+    """Faults beside that: it was not ended, or another rule refused it than the one that it is for."""
     if found["ended"] not in _ENDS:
         yield f"it ended so: {found['ended']}"
         return
@@ -118,7 +118,7 @@ def failed(attempt: Program, found: Mapping[str, object]) -> Iterator[str]:
 
 
 def wall_of(attempt: Program) -> str:
-    """What answers it."""
+    """The wall or the rule that answers it."""
     if "refused" in attempt.keys:
         return f"the guard's rule {attempt.keys['refused']}"
     return "the limits" if "ended" in attempt.keys else "nothing has to: it is harmless behind the guard"

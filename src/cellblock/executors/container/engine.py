@@ -196,7 +196,7 @@ def _within(most: int, limit: int) -> int:
 
 
 def not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:
-    """What no runtime could start a container for. Raises where the engine is gone by now."""
+    """The reason why no runtime could start a container. Raises where the engine is gone by now."""
     answering(engine.program)
     if not engine.has_image(image):
         return IsolationUnavailable(

@@ -270,7 +270,7 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """As engines and some systems call what wheels are named after."""
 
 _SETTINGS = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
-"""What cannot go together with a folder to put packages into, wherever this user has set it."""
+"""Settings that cannot go together with a folder to put packages into, wherever this user has set them."""
 
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 

@@ -38,7 +38,7 @@ class _Shelf:
     """The number that somebody asked for."""
     ready: list[ContainerFamily] = field(default_factory=list)
     tended: bool = False
-    """Whether a thread sees to it."""
+    """True if a thread sees to it."""
 
 
 class Pool:

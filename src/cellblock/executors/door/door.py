@@ -340,5 +340,5 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 def done(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that is run there. Blocks, and must not be called from there."""
+    """The result of a coroutine that is run there. Blocks, and must not be called from there."""
     return asyncio.run_coroutine_threadsafe(work, loop()).result()

@@ -36,7 +36,7 @@ _OF_SCHEDULER = 2  # CPUCLOCK_SCHED
 
 
 def processor_seconds(process: int) -> float:
-    """What a process has had of the processors; 0 where it is gone."""
+    """The time that a process has had of the processors; 0 where it is gone."""
     try:
         return time.clock_gettime(~process << 3 | _OF_SCHEDULER)
     except OSError:
@@ -44,7 +44,7 @@ def processor_seconds(process: int) -> float:
 
 
 def stands_still(process: int, before: float, patience: float) -> bool:
-    """Whether a process that has said nothing for `patience` seconds was able to: it waits, or had a quarter of that
+    """True if a process that has said nothing for `patience` seconds was able to: it waits, or had a quarter of that
     time on a processor since it had had `before`.
     """
     try:

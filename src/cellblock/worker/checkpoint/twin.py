@@ -52,7 +52,7 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """What a woken copy finds: the end for the next checkpoint (-1 for none), what it could not bring along, and the
+    """Finds of a woken copy: the end for the next checkpoint (-1 for none), what it could not bring along, and the
     descriptors of files that were made anew.
     """
 

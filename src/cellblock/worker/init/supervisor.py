@@ -121,14 +121,14 @@ class Supervisor:
 
 
 def _is_to_itself(call: Call) -> bool:
-    """Whether a process of a branch means itself, by its number there."""
+    """True if a process of a branch means itself, by its number there."""
     own = {"tkill": b"NSpid:"}.get(call.name, b"NStgid:")
     place = 0 if call.name in ("tgkill", "rt_tgsigqueueinfo") else TARGETS[call.name]
     return abs(call.number(place)) in (0, holdings.number_inside(call.caller, own))
 
 
 def _is_in_reach(call: Call) -> bool:
-    """Whether what a process of a branch means by a number there is neither the branch's init nor a frozen copy of its
+    """True if what a process of a branch means by a number there is neither the branch's init nor a frozen copy of its
     worker. All of them hide themselves.
     """
     number, init = abs(call.number(TARGETS[call.name])), _init_of(call.caller)

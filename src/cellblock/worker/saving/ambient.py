@@ -217,7 +217,7 @@ def lead(value: dict[str, Any]) -> None:
 
 
 def _reducers(namespace: dict[str, Any]) -> dict[type, Any]:
-    """What cells, and modules of the session's own, registered with copyreg."""
+    """Functions that cells, and modules of the session's own, registered with copyreg."""
     spaces = {id(namespace), *(id(names_in(module)) for _, module, _ in imported.found())}
     return {kind: one for kind, one in copyreg.dispatch_table.items() if id(getattr(one, "__globals__", 0)) in spaces}
 

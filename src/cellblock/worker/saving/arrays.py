@@ -155,7 +155,7 @@ def _root(saving: Saving, value: Any) -> Any:
 
 
 def _is_view(saving: Saving, kind: type) -> bool:
-    """Whether arrays of this class can be views of a plain array: no code of its own says how they are saved."""
+    """True if arrays of this class can be views of a plain array: no code of its own says how they are saved."""
     if id(kind) not in saving.views:
         saving.views[id(kind)] = _can_view(kind)
     return saving.views[id(kind)]

@@ -63,7 +63,7 @@ _imported = module
 
 
 def bound(space: dict[str, Any], name: str, value: Any) -> Any:
-    """What a module's namespace holds from now on: functions that are called to load more may look it up."""
+    """Put a value into a module's namespace at once: functions that are called to load more may look it up."""
     space[name] = value
     return value
 

@@ -112,7 +112,7 @@ class Circles:
         return list(seen.values())
 
     def _next(self, objects: Collection[Any]) -> list[Any]:
-        """What these lead to, all at once: most are nothing but what the collector tells of them."""
+        """The objects that these lead to, all at once: most are nothing but what the collector tells of them."""
         kind_of = self._walk.kinds.get
         usual = [one for one in objects if kind_of(id(type(one))) not in _SPECIAL]
         found = gc.get_referents(*usual)
@@ -140,7 +140,7 @@ class Circles:
         return self._walk.kinds.of(type(one))
 
     def _is_hashed(self, key: Any) -> bool:
-        """Whether code of Python's works out the hash of a key, or of what it consists of."""
+        """True if code of Python's works out the hash of a key, or of what it consists of."""
         return self._kind(key) == HASHED or (is_a(key, tuple, frozenset) and any(map(self._is_hashed, _parts(key))))
 
     def _is_early(self, held: Any) -> bool:
@@ -160,7 +160,7 @@ def _parts(key: Any) -> Iterable[Any]:
 
 
 def _keys(one: Any) -> Iterable[Any]:
-    """What a set or dict hashes, where that is more than text and numbers."""
+    """The members or keys of a set or dict, where these are more than text and numbers."""
     base: Any = next((kind for kind in _TABLES if is_a(one, kind)), None)
     if base is None or _ATOMS.issuperset(map(id, map(type, base.__iter__(one)))):
         return ()
@@ -169,7 +169,7 @@ def _keys(one: Any) -> Iterable[Any]:
 
 
 def _has_hash(key: Any, attributes: dict[str, Any]) -> bool:
-    """Whether the code of a key gives the same hash when the object has these attributes alone."""
+    """True if the code of a key gives the same hash when the object has these attributes alone."""
     try:
         bare = object.__new__(type(key))
         building.set_state(bare, attributes)

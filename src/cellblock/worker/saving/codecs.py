@@ -79,7 +79,7 @@ def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """What makes another connection like one: arguments, databases by name with their file or bytes, settings that are
+    """The makings of a connection like one: arguments, databases by name with their file or bytes, settings that are
     not the usual ones, and attributes. `left_out` is what it has that no other can be given, each with the remedy.
     """
 
@@ -91,7 +91,7 @@ class Connected:
 
 
 def connected(value: sqlite3.Connection) -> Connected:
-    """What there is of a connection. `sqlite3.Error` where it does not tell, as it is closed or of another thread."""
+    """Read a connection. `sqlite3.Error` where it does not tell, as it is closed or of another thread."""
     attributes = {one: getattr(value, one) for one in _ATTRIBUTES if hasattr(value, one)}
     with _telling_text(value), closing(sqlite3.connect(":memory:")) as fresh:
         settings = {one: _ask(value, f"pragma {one}")[0][0] for one in _PRAGMAS}

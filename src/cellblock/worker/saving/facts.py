@@ -30,7 +30,7 @@ def is_a(value: object, *kinds: type) -> bool:
 
 
 def is_heap(kind: type) -> bool:
-    """Whether a class was made as a `class` statement makes one: no part of an extension, which may hold more."""
+    """True if a class was made as a `class` statement makes one: no part of an extension, which may hold more."""
     return bool(flags_of(kind) & (_HEAP | _IMMUTABLE) == _HEAP)
 
 

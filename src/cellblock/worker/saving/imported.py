@@ -34,7 +34,7 @@ Origin = tuple[str, list[str] | None, bytes, list[list[str]]]
 Records add the names in the module's namespace, in order; older ones have the first three alone.
 """
 Taken = list[tuple[tuple[Any, str], Any, Callable[[], object]]]
-"""What the code made and is given what was saved of it: by module and name, and what has it as it was."""
+"""Objects that the code made and that are given what was saved of them: by module and name, with what undoes that."""
 STANDING = frozenset(
     ("__name__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__", "__path__")
 )
@@ -57,7 +57,7 @@ _libraries.update(f"{one}/" for one in (sys.prefix, sys.base_prefix, layout.PACK
 
 
 def is_library(module: ModuleType) -> bool:
-    """Whether a module belongs to the interpreter or its packages, and is the same in every session."""
+    """True if a module belongs to the interpreter or its packages, and is the same in every session."""
     file = names_in(module).get("__file__")
     return type(file) is not str or file.startswith(tuple(_libraries))
 
@@ -99,13 +99,13 @@ def _is_compiled(module: Any) -> bool:
 
 
 def is_own(name: object) -> bool:
-    """Whether a module of this name is one of the session's own."""
+    """True if a module of this name is one of the session's own."""
     module: Any = sys.modules.get(name) if type(name) is str else None
     return type(module) is ModuleType and module in _origins
 
 
 def held(module: ModuleType) -> dict[str, Any]:
-    """What a module holds beside what its import gave it."""
+    """The names and values of a module beside those that its import gave it."""
     return {name: one for name, one in list(names_in(module).items()) if type(name) is str and name not in STANDING}
 
 
@@ -129,7 +129,7 @@ class Finder:
         """
 
         self._asks = False
-        """Whether attributes that the code made are asked for as well."""
+        """True if attributes that the code made are asked for as well."""
 
         loader = get_ident()
 
@@ -214,7 +214,7 @@ class Finder:
             self._again[key] = made
 
     def made(self, label: str) -> tuple[str, Any] | None:
-        """What has this label in a module, and its name, where the code made it and it was not replaced."""
+        """The module's name and the value with this label, where the code made it and it was not replaced."""
         name, attribute = place_of(label)
         space = names_in(self._made[name][0]) if label.startswith(HELD) and name in self._made else {}
         return (name, space[attribute]) if attribute in space else None
@@ -244,7 +244,7 @@ def _defined(module: str, space: Mapping[str, Any], within: str) -> Iterator[tup
 
 
 def _is_like(made: Any, meta: type, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> bool:
-    """Whether this is a class of a metaclass, name, bases and slots as these."""
+    """True if this is a class of a metaclass, name, bases and slots as these."""
     kind: Any = type(made)
     if kind is not meta or not issubclass(kind, type):
         return False

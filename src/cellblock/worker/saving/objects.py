@@ -37,7 +37,7 @@ def way_of(kind: type, origins: Origins) -> Callable[[Any], Any]:
 
 
 def parts_of(value: Any, origins: Origins) -> Any:
-    """What `__reduce__` gives for one object, by parts."""
+    """The answer of `__reduce__` for one object, by parts."""
     return _Parts(type(value), origins)(value)
 
 

@@ -14,7 +14,7 @@ _MISSING = object()
 
 
 class Origins:
-    """What is looked up while one snapshot is taken. `namespace` is that of `__main__`, whose things have no origin,
+    """Origins, looked up while one snapshot is taken. `namespace` is that of `__main__`, whose things have no origin,
     like those of the session's own modules.
     """
 

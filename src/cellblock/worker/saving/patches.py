@@ -1,4 +1,4 @@
-"""What cells have changed in modules and in classes of modules: found in the cells' sources, saved as values."""
+"""Changes of cells to modules and classes of modules: found in the cells' sources, saved as values."""
 
 from __future__ import annotations
 

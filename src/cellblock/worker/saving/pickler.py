@@ -234,7 +234,7 @@ class Saving:
         return how(self, value)
 
     def _in_parts(self, value: Any, reduced: Reduced) -> Reduced:
-        """What is on a circle with what its hash needs: some attributes come first, and keys once all else is there."""
+        """An object on a circle with what its hash needs: some attributes come first, keys once all else is there."""
         if reduced is NotImplemented:
             reduced = parts_of(value, self.origins)
         if not is_a(reduced, tuple) or reduced[-1] is not building.set_parts:

@@ -119,17 +119,17 @@ class Quiet:
         return self._is_plain(kind) and self._is(own_attributes(value), depth + 1)
 
     def _is_plain(self, kind: Any) -> bool:
-        """Whether objects of a class are made by nothing but their attributes."""
+        """True if objects of a class are made by nothing but their attributes."""
         if kind in copyreg.dispatch_table or any(one in registered for one in mro_of(kind)):
             return False
         own = (one for one in mro_of(kind) if one is not object)
         return all(id(one) in self._walk.definitions and _HOOKS.isdisjoint(attributes_of(one)) for one in own)
 
     def _stands(self, module: str | None) -> bool:
-        """Whether a module is there in every process."""
+        """True if a module is there in every process."""
         return module in self._origins.own or (module or "").partition(".")[0] in sys.stdlib_module_names
 
 
 def _is_key(value: Any) -> bool:
-    """Whether a member of a set, or a key, has a hash that is no code of the cells'."""
+    """True if a member of a set, or a key, has a hash that is no code of the cells'."""
     return type(value) in _KEYS or (type(value) is tuple and all(type(one) in _KEYS for one in value))

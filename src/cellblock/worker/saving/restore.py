@@ -92,7 +92,7 @@ class Restoring:
         self._not_run = left_out.keys() - self.failed.keys()
         """Groups of modules whose code is not to be run: that was left out, and no code is run to load the group."""
         self._runs = False
-        """Whether the code of modules of the session's own is run."""
+        """True if the code of modules of the session's own is run."""
         self.errors: dict[str, list[type[BaseException]]] = {}
         """The types of what was raised by groups that could not be loaded, and of what that came from: errors
         themselves hold what was loaded."""
@@ -125,7 +125,7 @@ class Restoring:
                 del self.namespace["__getattr__"]
 
     def _ask(self, module: str, name: str) -> tuple[Any, ...]:
-        """What a module of the session's own holds, before its turn has come."""
+        """The value that a module of the session's own holds, before its turn has come."""
         label = label_of(module, name)
         key = self._ambient.get(label)
         return (self._loaded[key][0][label],) if key not in self._loaded and key and self.bring_group(key) else ()

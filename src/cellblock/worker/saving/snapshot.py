@@ -222,7 +222,7 @@ class _Snapshot:
             self._modules[number] = place_of(name)[0]
 
     def _take_imported(self) -> None:
-        """What modules of the session's own are made of, in the order of their imports."""
+        """Write the origins of the session's own modules, in the order of their imports."""
         groups = []
         for name, (module, origin) in self._origins.own.items():
             with self._losing(f"module {name}"):
@@ -446,7 +446,7 @@ class _Writing:
         self._needs.update(key for key, _ in self.saving.references.values())
 
     def _circles(self, roots: list[int]) -> tuple[list[Any], dict[int, dict[str, Any]]]:
-        """What is filled late, and what is early: see `Circles.tables`."""
+        """Tables that are filled late, and early attributes: see `Circles.tables`."""
         walk = self._snapshot._walk
         if walk.hashed.isdisjoint(self._whole):
             return [], {}

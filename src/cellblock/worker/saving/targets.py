@@ -1,4 +1,4 @@
-"""What a source sets in other objects, as its syntax tells it."""
+"""Attributes that a source sets in other objects, as its syntax tells them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def targets_of(sources: Iterable[str]) -> list[list[str]]:
-    """What these cells set in other objects; imports only where one of them does."""
+    """The attributes that these cells set in other objects; imports only where one of them does."""
     found = [chain for source in sources for chain in targets(source)]
     return [list(one) for one in dict.fromkeys(map(tuple, found))]
 

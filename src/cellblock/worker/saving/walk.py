@@ -276,7 +276,7 @@ class Walk:
         return self.definitions.get(id(self.values[number])) == number
 
     def is_namespace(self, space: dict[str, Any]) -> bool:
-        """Whether a dictionary is that of the cells or of a module."""
+        """True if a dictionary is that of the cells or of a module."""
         return space is self._namespace or self._origins.space(space) is not None
 
     def owner_of(self, piece: Any) -> int | None:
@@ -433,7 +433,7 @@ class Walk:
         return True
 
     def _leads_on(self, value: Any) -> bool:
-        """Whether an object holds anything but text and numbers."""
+        """True if an object holds anything but text and numbers."""
         for one in gc.get_referents(value):
             if type(one) is dict:
                 if not _SIMPLE.issuperset(map(id, map(type, chain(one.values(), one)))):

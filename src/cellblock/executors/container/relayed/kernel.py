@@ -43,7 +43,7 @@ class RelayedKeeper(Keeper):
         self.started = started
         self.pump = pump
         self.bounds: Enclosure | None = None
-        """What the engine has put around it, once it is ready."""
+        """The walls that the engine has put around it, once it is ready."""
 
     @classmethod
     def start(cls, starter: Callable[[KernelSpec, str], Contained], spec: KernelSpec) -> RelayedKeeper:
