@@ -111,26 +111,29 @@ def groups(record: dict[str, Any]) -> dict[str, Any]:
     return {group["key"]: group for group in record["groups"] if not group["key"].startswith("@")}
 
 
-@pytest.mark.parametrize("seed", range(0, 200, 20))
-def test_graph_is_the_same_after_loading(seed: int) -> None:
-    pieces: dict[str, bytes] = {}
+class Pieces(dict[str, bytes]):
+    """A store of what is saved, by its hash."""
 
-    def put(piece: memoryview | bytes) -> str:
+    def put(self, piece: memoryview | bytes) -> str:
         address = hashlib.sha256(piece).hexdigest()
-        pieces[address] = bytes(piece)
+        self[address] = bytes(piece)
         return address
 
+
+@pytest.mark.parametrize("seed", range(0, 200, 20))
+def test_graph_is_the_same_after_loading(seed: int) -> None:
+    pieces = Pieces()
     for one in range(seed, seed + 20):
         draw = random.Random(one)
         world = new_world(CELL)
         names = build(world, draw)
         expected = shape(world, names)
-        record = save(world, put=put)
+        record = save(world, put=pieces.put)
         assert record["lost"] == []
         loaded = new_world()
         assert load(loaded, record, get=pieces.__getitem__) == []
         assert shape(loaded, names) == expected, one
-        again = save(loaded, put=put)
+        again = save(loaded, put=pieces.put)
         assert groups(again) == groups(record), one
 
 
@@ -175,13 +178,7 @@ def tables(world: World, names: list[str]) -> Any:
 
 @pytest.mark.parametrize("seed", range(0, 60, 20))
 def test_graph_of_objects_with_a_hash_of_their_own_is_the_same_after_loading(seed: int) -> None:
-    pieces: dict[str, bytes] = {}
-
-    def put(piece: memoryview | bytes) -> str:
-        address = hashlib.sha256(piece).hexdigest()
-        pieces[address] = bytes(piece)
-        return address
-
+    pieces = Pieces()
     for one in range(seed, seed + 20):
         draw = random.Random(one)
         world = new_world(HASHED)
@@ -197,7 +194,7 @@ def test_graph_of_objects_with_a_hash_of_their_own_is_the_same_after_loading(see
             if draw.random() < 0.3:
                 world["Node"].registry[draw.choice(keys)] = node
         expected = tables(world, names)
-        record = save(world, put=put)
+        record = save(world, put=pieces.put)
         assert record["lost"] == []
         loaded = new_world()
         assert load(loaded, record, get=pieces.__getitem__) == []

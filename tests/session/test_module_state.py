@@ -5,8 +5,7 @@ code registered with packages.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
@@ -126,8 +125,7 @@ KINDS = {
 }
 
 
-@contextmanager
-def restored(opened: Open, session: Session, way: str) -> Iterator[Session]:
+def restored(opened: Open, session: Session, way: str) -> Session:
     """The session with its state loaded in a new process."""
     match way:
         case "hibernate":
@@ -139,7 +137,7 @@ def restored(opened: Open, session: Session, way: str) -> Iterator[Session]:
             session.run("after = 1")
             session.hibernate()
             session.checkout("HEAD~1")
-    yield session
+    return session
 
 
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout"])
@@ -150,10 +148,10 @@ def test_what_functions_and_classes_of_a_module_hold_comes_back(opened: Open, wa
         assert session.run(about(number, change)).error is None, source
     session.flush()
     assert session.unsaved == ()
-    with restored(opened, session, way) as session:
-        for number, (kind, (*_, ask, answer)) in enumerate(KINDS.items()):
-            cell = session.run(about(number, ask))
-            assert (cell.value, cell.lost) == (answer, ()), kind
+    session = restored(opened, session, way)
+    for number, (kind, (*_, ask, answer)) in enumerate(KINDS.items()):
+        cell = session.run(about(number, ask))
+        assert (cell.value, cell.lost) == (answer, ()), kind
 
 
 def about(number: int, source: str) -> str:
@@ -169,9 +167,9 @@ def test_code_of_a_module_that_runs_only_once_is_no_loss(opened: Open, way: str)
     assert session.run("import once; p = once.P(); drawn = once.drawn").error is None
     session.flush()
     assert session.unsaved == ()
-    with restored(opened, session, way) as session:
-        cell = session.run("once.drawn == drawn, type(p) is once.P")
-        assert (cell.value, cell.lost) == ((True, True), ())
+    session = restored(opened, session, way)
+    cell = session.run("once.drawn == drawn, type(p) is once.P")
+    assert (cell.value, cell.lost) == ((True, True), ())
 
 
 def test_package_of_which_a_part_was_reloaded_keeps_both_versions(opened: Open) -> None:
@@ -324,11 +322,11 @@ def test_what_code_of_a_module_registers_is_registered_after_a_restore(opened: O
     for number, (source, *_, change) in enumerate(EFFECTS.values()):
         session.files.write(f"m{number}.py", f"print('begun')\n{source}")
         assert session.run(about(number, change)).error is None, source
-    with restored(opened, session, way) as session:
-        for number, (kind, (_, ask, answer, _)) in enumerate(EFFECTS.items()):
-            cell = session.run(about(number, ask))
-            assert cell.error is None, kind
-            assert (cell.value, cell.text) == (answer, repr(answer)), kind
+    session = restored(opened, session, way)
+    for number, (kind, (_, ask, answer, _)) in enumerate(EFFECTS.items()):
+        cell = session.run(about(number, ask))
+        assert cell.error is None, kind
+        assert (cell.value, cell.text) == (answer, repr(answer)), kind
 
 
 def test_accessor_for_tables_that_a_module_registers_is_there_after_a_restore(opened: Open) -> None:
