@@ -312,6 +312,9 @@ async def test_code_that_keeps_its_state_from_being_saved_costs_that_state_alone
     attack, reason = FAILED[what]
     await finished(kernel, _IS_OPEN + _SPEECH)
     await prepare(kernel, attack)
+    with anyio.fail_after(10):
+        while not kernel._checkpoints.expects:  # two ends for the next step's copy, made ready after the cell
+            await anyio.sleep(0.01)
     before = len(os.listdir("/proc/self/fd"))
     began = time.monotonic()
     if reason is None:
