@@ -16,9 +16,51 @@ import postgres_server
 import pytest
 
 from cellblock import AsyncSession, ExecutionLimits, Session, StoreError, Versioned
-from cellblock.store import Quota, open_store
+from cellblock.store import HeldSession, Quota, open_store
 
 Open = Callable[..., Session]
+
+
+REFUSED: dict[str, tuple[str, Callable[[Session], object], Callable[[Session], object], object]] = {
+    # what the store refuses once; the call; what a session that was opened anew shows of it
+    "undo": ("move", lambda one: one.undo(), lambda again: again["x"], [1]),
+    "checkout": ("move", lambda one: one.checkout("HEAD~1"), lambda again: again["x"], [1]),
+    "mark_private": ("configure", lambda one: one.mark_private("payroll"), lambda again: again.private, "payroll"),
+}
+
+
+@pytest.mark.parametrize("then", ["flush", "close", "next cell"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_the_store_refused_once_is_told_to_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, then: str
+) -> None:
+    method, call, shown, expected = REFUSED[what]
+    state, before = Versioned(f"sqlite:///{tmp_path}/cells.db"), getattr(HeldSession, method)
+
+    def refuse(*_: object, **_more: object) -> None:
+        raise StoreError("there is no room")
+
+    session = Session("one", state=state)
+    session.run("x = [1]")
+    session.run("x.append(2)")
+    session.flush()
+    monkeypatch.setattr(HeldSession, method, refuse)
+    with pytest.raises(StoreError, match="there is no room"):
+        call(session)
+    for refused in (session.flush, lambda: session.run("y = 1")):
+        with pytest.raises(StoreError, match="there is no room"):
+            refused()
+    monkeypatch.setattr(HeldSession, method, before)
+    if then == "next cell":
+        assert session.run("y = 1").ok
+        session.kill()
+    elif then == "flush":
+        session.flush()
+        monkeypatch.setattr(HeldSession, method, refuse)  # nothing is left to be told
+    session.close()
+    monkeypatch.setattr(HeldSession, method, before)
+    with Session("one", state=state) as again:
+        assert shown(again) == expected
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cellblock import AsyncSession, CellState, Done, Session, SessionBusy, SessionClosed, Versioned
+from cellblock import AsyncSession, CellblockError, CellState, Done, Session, SessionBusy, SessionClosed, Versioned
 from cellblock.store import open_store
 
 
@@ -288,17 +289,84 @@ def test_name_that_is_open_in_this_process_is_said_to_be(opened: Callable[..., S
     assert opened().run("1").value == 1
 
 
+async def _delete(session: AsyncSession) -> None:
+    session.delete(session.notebook.cells[0].id)
+
+
+Calls = dict[str, tuple[Callable[[AsyncSession], Awaitable[object]], Callable[[AsyncSession], Awaitable[bool]]]]
+BESIDE_CLOSE: Calls = {
+    # a call, and whether a session that was opened anew has what the call did
+    "run": (lambda one: one.run("import time; time.sleep(0.02); x.append(3)"), lambda again: _is([1, 2, 3], again)),
+    "shell": (lambda one: one.shell("touch f"), lambda again: _has_file(again)),
+    "rerun": (lambda one: one.rerun(one.notebook.cells[1].id), lambda again: _is([1, 2, 2], again)),
+    "set": (lambda one: one.set("x", 4), lambda again: _is(4, again)),
+    "aside": (lambda one: one.aside("x.append(3)", step="third"), lambda again: _is([1, 2, 3], again)),
+    "undo": (lambda one: one.undo(), lambda again: _is([1], again)),
+    "undo of two": (lambda one: one.undo(2), lambda again: _is(None, again)),
+    "checkout": (lambda one: one.checkout("HEAD~1"), lambda again: _is([1], again)),
+    "merge": (lambda one: one.merge(f"{one.name}-side"), lambda again: _is([1, 0], again)),
+    "clear": (lambda one: one.clear(), lambda again: _is(None, again)),
+    "write": (lambda one: one.files.write("f", b"x"), lambda again: _has_file(again)),
+    "delete": (_delete, lambda again: _async(len(again.notebook.cells) == 1)),
+    "mark_private": (lambda one: one.mark_private("payroll"), lambda again: _async(again.private == "payroll")),
+}
+
+
+async def _async(value: bool) -> bool:
+    return value
+
+
+async def _is(value: object, again: AsyncSession) -> bool:
+    return (await again.run("globals().get('x')")).value == value
+
+
+async def _has_file(again: AsyncSession) -> bool:
+    return "f" in await again.files.list()
+
+
 @pytest.mark.anyio
-async def test_file_written_while_the_session_closes_is_in_the_store_or_refused(url: str) -> None:
-    for turns in range(8):
-        session = await AsyncSession("one", state=Versioned(url)).open()
-        written = asyncio.create_task(session.files.write(f"f{turns}", b"x"))
+@pytest.mark.parametrize("what", BESIDE_CLOSE)
+async def test_what_a_call_beside_close_acknowledges_is_in_the_store(url: str, what: str) -> None:
+    call, is_done = BESIDE_CLOSE[what]
+    # how long it has been under way when the event loop is held up, and how many turns of that come before `close`
+    for number, (seconds, turns) in enumerate([(0, 0), (0, 1), (0, 4), (0.003, 1), (0.006, 2), (0.012, 1), (0.012, 2)]):
+        session = await AsyncSession(f"s{number}", state=Versioned(url)).open()
+        await session.run("x = [1]")
+        if what == "merge":
+            async with await session.branch(f"s{number}-side") as side:
+                await side.run("x.append(0)")
+        await session.run("x.append(2)" if what != "merge" else "y = 2")
+        await session.flush()
+        under_way = asyncio.ensure_future(_call(call, session))
+        await asyncio.sleep(seconds)
+        time.sleep(10 * seconds)
         for _ in range(turns):
             await asyncio.sleep(0)
         await session.close()
-        (result,) = await asyncio.gather(written, return_exceptions=True)
-        async with AsyncSession("one", state=Versioned(url)) as again:
-            assert (f"f{turns}" in await again.files.list()) == (result is None), f"{turns} turns: {result!r}"
+        result = (await asyncio.gather(under_way, return_exceptions=True))[0]
+        assert not isinstance(result, BaseException) or isinstance(result, CellblockError), repr(result)
+        async with AsyncSession(f"s{number}", state=Versioned(url)) as again:
+            if not isinstance(result, BaseException) and getattr(result, "ok", True):
+                assert await is_done(again), f"{turns} turns: {result!r}"
+            elif what in ("delete", "write", "mark_private"):
+                assert not await is_done(again), f"{turns} turns: {result!r}"
+
+
+async def _call(call: Callable[[AsyncSession], Awaitable[object]], session: AsyncSession) -> object:
+    return await call(session)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("what", ["delete", "mark_private", "run", "set"])
+async def test_closed_session_that_lasts_acknowledges_nothing(url: str, what: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.run("x = [1]")
+    call, is_done = BESIDE_CLOSE[what]
+    with pytest.raises(SessionClosed, match="was closed"):
+        await call(session)
+    async with AsyncSession("one", state=Versioned(url)) as again:
+        assert not await is_done(again) or what == "delete"
+        assert [cell.source for cell in again.notebook.cells[:1]] == ["x = [1]"]
 
 
 @pytest.mark.anyio

@@ -160,6 +160,31 @@ KEPT = {
 }
 
 
+@pytest.mark.parametrize("back", ["undo", "undo to", "checkout", "rolled back"])
+def test_what_is_not_saved_is_that_of_where_the_session_stands(opened: Open, back: str) -> None:
+    session = opened()
+    session.run("g = (one for one in 'abc')")
+    session.flush()
+    assert [one.name for one in session.unsaved] == ["g"]
+    step = session.checkpoint()
+    session.run("g = h = None\nk = (one for one in 'abc')")
+    session.flush()
+    assert [one.name for one in session.unsaved] == ["k"]
+    if back == "undo":
+        session.undo()
+    elif back == "undo to":
+        session.undo(to=step)
+    elif back == "checkout":
+        session.checkout("HEAD~1")
+    else:
+        session.undo()
+        assert session.run("import os\nos._exit(1)").rolled_back
+    assert [one.name for one in session.unsaved] == ([] if back == "checkout" else ["g"])
+    assert {one.name for one in session.run("x = 1").lost} == ({"g"} if back == "checkout" else set())
+    session.flush()
+    assert [one.name for one in session.unsaved] == ([] if back == "checkout" else ["g"])
+
+
 @pytest.mark.parametrize("what", KEPT)
 def test_what_is_kept_is_not_told_as_lost(opened: Open, what: str) -> None:
     source, ask, expected = KEPT[what]

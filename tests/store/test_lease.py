@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import cellblock
-from cellblock.errors import LeaseLost, SessionHeld, StoreError
+from cellblock.errors import LeaseLost, SessionClosed, SessionHeld, StoreError
 from cellblock.store import Store, lease, open_store
 from cellblock.store.sqlite import SqliteDatabase
 
@@ -179,7 +179,7 @@ def test_session_that_nobody_is_left_to_release_is_free_for_every_process(url: s
         hold = "import sys; from cellblock.store import open_store; open_store(sys.argv[1]).hold('ana', 'q3').release()"
         environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
         subprocess.run([sys.executable, "-c", hold, url], env=environment, check=True)
-        with pytest.raises(StoreError, match="was released"):
+        with pytest.raises(SessionClosed, match="was closed"):
             held.append({})
 
 

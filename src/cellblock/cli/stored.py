@@ -182,7 +182,7 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
         if (why := why_private(store, arguments.user, arguments.other)) and not session.settings.get("private"):
             since = session.resolve("HEAD").number
             marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}
-            session.configure({**session.settings, **marked})
+            session.configure(marked)
         try:
             merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
         except MergeConflict as conflict:

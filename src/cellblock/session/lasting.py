@@ -166,9 +166,10 @@ class Lasting:
         self._newly_lost: tuple[Lost, ...] = ()
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
-        self._missing: tuple[Lost, ...] = ()
-        self._unloadable: dict[str, tuple[Row, Lost]] = {}
-        """Names of the newest snapshot that were saved and cannot be loaded, each with its group."""
+        self._lacks, self._lacked = _Lacks(), dict[str, _Lacks]()
+        """What commits that this kernel led to lack of its states: the newest, and each by its id."""
+        self._is_back = False
+        """Whether the session went back since the newest snapshot was made."""
         self._since: int | None = None
         """The number of the first step whose state is not in the store, if there is one."""
         self._stateless: tuple[int, CellblockError] | None = None
@@ -205,6 +206,10 @@ class Lasting:
         """What steps led to, by their ids."""
         self._moving: str | None = None
         """The commit that the session stands at, where the store could not be told. The next commit tells it, too."""
+        self._unset: dict[str, JSON] = {}
+        """Settings that the store could not be told."""
+        self.is_closed = False
+        """Nothing is taken up any more: whoever still does something is told so."""
         self._cell = ""
         self._cell_logged = True
         """The step of the cell that runs, or of the host, and whether the journal has all of it so far."""
@@ -254,17 +259,28 @@ class Lasting:
         return self._store.lasts
 
     async def configure(self, settings: Mapping[str, JSON]) -> None:
-        """Change what the session is opened with from now on."""
+        """Change some of what the session is opened with from now on: now, or before the next step."""
+        self._unset |= settings
         await to_thread.run_sync(self._held.configure, settings)
+        for name in settings:
+            self._unset.pop(name, None)
 
     async def finish(self) -> None:
         """Until the commits of all steps were made or tried. StoreError for what the journal does not have either."""
         await self._try_commits()
         if any(not step.logged for step in self._queue):
             self._raise_failure()
+        while self._deleted or self._owes:
+            await self._log_deletions()
+            await self._settle()
+
+    def _require_open(self) -> None:
+        if self.is_closed:
+            raise SessionClosed("the session was closed", hint="open a new one")
 
     async def close(self) -> None:
         """Let others have the session."""
+        self.is_closed = True
         self._background.cancel()
         self._let_go(self._queue)
         self._let_go(self._trials)  # of which some were not begun
@@ -391,6 +407,7 @@ class Lasting:
 
     def delete_cell(self, cell_id: str) -> None:
         """Delete a cell from the notebook, and log that: at once, or, where that has to wait, before anything else."""
+        self._require_open()
         cell_id = self._notebook[cell_id].id
         self._notebook.forget(cell_id)
         self._deleted.append(cell_id)
@@ -455,10 +472,17 @@ class Lasting:
         """Until all that the session's state rests on is in a commit or in the journal; what keeps it out is raised."""
         if any(not step.logged for step in self._queue):
             await self.committed()
-        await self._moved()
+        await self._settle()
 
-    async def _moved(self) -> None:
-        """Have the store hold that the session stands where it does."""
+    @property
+    def _owes(self) -> bool:
+        """Whether there is something that the store could not be told."""
+        return bool(self._unset) or self._moving is not None
+
+    async def _settle(self) -> None:
+        """Have the store hold that the session stands where it does, and its settings."""
+        if self._unset:
+            await self.configure(self._unset.copy())
         if self._moving is not None:
             await self.move(self._moving)
 
@@ -472,11 +496,12 @@ class Lasting:
     @contextmanager
     def as_it_was(self) -> Iterator[None]:
         """Follow what is followed now, and stand where the session stands, unless what is done within succeeds."""
-        followed = self._notebook, self._tip
+        followed = self._notebook, self._tip, self._lacks, self._lacked
+        self._lacks, self._lacked = _Lacks(), {}
         try:
             yield
         except BaseException:
-            self._notebook, self._tip = followed
+            self._notebook, self._tip, self._lacks, self._lacked = followed
             raise
 
     def commit(
@@ -567,6 +592,8 @@ class Lasting:
             self._go_on()
         while self._working:
             await self._progress.wait()
+        if not self._queue:
+            await self._settle()
 
     async def read(self, step: str) -> None:
         """The host has read what a step led to: until that is in the store, so that it is the same after any death.
@@ -598,7 +625,7 @@ class Lasting:
     @property
     def unsaved(self) -> tuple[Lost, ...]:
         """What the newest commit could not save, or saved in a way that cannot be loaded, and the session has."""
-        lost = (*self._missing, *(one for _, one in self._unloadable.values()), *self._at_risk())
+        lost = (*self._lacks.lost(), *self._at_risk())
         return lost if self._stateless is None else (*lost, _everything_since(*self._stateless))
 
     @property
@@ -654,6 +681,7 @@ class Lasting:
             raise CaptureFailed(f"nothing since cell {since} could be saved: {failure.args[0]}", hint=failure.hint)
 
     def _enqueue(self, step: _Step) -> None:
+        self._require_open()
         self._go_on_here()
         self._tip = step.id
         self._queue.append(step)
@@ -662,6 +690,7 @@ class Lasting:
             self._go_on()
 
     def _go_on(self) -> None:
+        self._require_open()
         self._working, self._progress = True, anyio.Event()
         self._background.start(self._work)
 
@@ -829,17 +858,20 @@ class Lasting:
             before = self._commits.get(step.parent)
             self._commits.update([(one, commit) for one, led in [*self._commits.items()] if led == before])
         self._commits[step.id] = step.commit = commit
+        self._lacked[commit] = self._lacks
 
     async def _note_saved(self, step: _Step, snapshot: Snapshot, before: Snapshot | None) -> None:
         """Find out what a snapshot lacks that the one `before` it had, and have what is new in it loaded once."""
         async with self._noting:
-            found = await to_thread.run_sync(_compared, snapshot, self._missing, self._unloadable)
-            held, self._missing, newly, self._unloadable = found.held, found.missing, found.newly, found.unloadable
+            found = await to_thread.run_sync(_compared, snapshot, self._lacks)
+            held, newly = found.held, found.newly
+            self._lacks = self._lacked[str(step.commit)] = found.lacks
             self._since = self._stateless = None
+            self._is_back = False
             self._stand_on(snapshot, found.size)
         self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
         self._tell(newly)
-        self._told.update(one.name for one in self._missing)
+        self._told.update(one.name for one in found.lacks.missing)
         if step.capture is not None:
             trial = replace(step, was_let_go=False)
             step.capture, step.has_slot = None, False
@@ -861,7 +893,7 @@ class Lasting:
             read: Snapshot | None = self._snapshot
             while (capture := trial.capture) is not None:
                 if read is not None and not trial.was_let_go:
-                    await self._note_unloadable(await capture.trial(), held)
+                    await self._note_unloadable(trial, await capture.trial(), held)
                 if trial.was_let_go or trial.kernel is None or not trial.suspects.tries_again():
                     break
                 await self._capture(trial, trial.kernel)
@@ -873,14 +905,18 @@ class Lasting:
             self._tried.set()
             self._tried = anyio.Event()
 
-    async def _note_unloadable(self, lost: Sequence[Lost], held: Mapping[str, Row]) -> None:
-        """Take up which names cannot be loaded, unless they are others by now."""
+    async def _note_unloadable(self, trial: _Step, lost: Sequence[Lost], held: Mapping[str, Row]) -> None:
+        """Take up which names of a commit cannot be loaded, and of where the session stands if they are those still."""
         if not lost:
             return
         async with self._noting:
-            failed = await to_thread.run_sync(_still_failed, lost, held, self._snapshot)
-            fresh = tuple(one for one in failed if one.name not in self._unloadable)
-            self._unloadable.update((one.name, (held[one.name], one)) for one in failed)
+            its, now = self._lacked.get(str(trial.commit)), self._lacks
+            snapshot = None if self._is_back else self._snapshot
+            failed = lost if its is now else await to_thread.run_sync(_still_failed, lost, held, snapshot)
+            fresh = tuple(replace(one, alive=True) for one in failed if one.name not in now.unloadable)
+            now.unloadable.update((one.name, (held[one.name], one)) for one in fresh)
+            if its is not None:
+                its.unloadable.update((one.name, (held[one.name], replace(one, alive=True))) for one in lost)
         self._newly_lost += fresh
         self._tell(fresh)
 
@@ -951,11 +987,11 @@ class Lasting:
         What the journal holds whole is taken from there, and waits to be committed no more.
         """
         await self.finish()
-        await self._moved()
         for step in self._queue:
             if step.share is not None:
                 step.share.close()
         self._queue.clear()
+        self._lacks, self._lacked = _Lacks(), {}
 
         def found() -> Commit | None:
             return None if self._held.head().commit is None else self._held.resolve("HEAD")
@@ -1027,7 +1063,7 @@ class Lasting:
         def merged() -> Commit:
             if seeds := self.sown(self._tip):  # nothing was drawn since
                 sown: JSON = [*self._sown, {"step": id, "seed": str(seeds[-1])}]
-                self._held.configure({**self._held.settings, "sown": sown})
+                self._held.configure({"sown": sown})
             return merge(self._held, self._held.resolve(self.head), theirs, prefer, id)
 
         return await to_thread.run_sync(merged)
@@ -1078,7 +1114,11 @@ class Lasting:
     async def went_back(self, step: str, deleted: Iterable[str]) -> None:
         """The kernel is again in the state after a step: so is the session, but for the cells `deleted_after` that."""
         self._tip = step
-        await self.move(self._commits[step], [*deleted])
+        left, self._lacks = self._lacks, self._lacked.get(commit := self._commits[step], _Lacks())
+        gone = {one.name for one in left.lost()} - {one.name for one in self._lacks.lost()}
+        self._to_tell = tuple(one for one in self._to_tell if one.name not in gone)
+        self._is_back = True
+        await self.move(commit, [*deleted])
 
     async def deleted_after(self, step: str) -> set[str]:
         """The cells that were deleted since a step which led to where the session stands."""
@@ -1150,39 +1190,42 @@ def _is_left(find: weakref.ref[Lasting]) -> bool:
     return lasting._background.is_left if session is None else session._is_left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Compared:
-    """A snapshot beside the one before: groups by names, what it lacks, what of that is new, and its size in bytes.
-
-    `unloadable` are the names of before that could not be loaded and are what they were.
+@dataclass(frozen=True, slots=True)
+class _Lacks:
+    """What a commit lacks of the state that it is of: what could not be saved, and what was saved and cannot be loaded,
+    by names and with their groups.
     """
 
+    missing: tuple[Lost, ...] = ()
+    unloadable: dict[str, tuple[Row, Lost]] = field(default_factory=dict)
+
+    def lost(self) -> tuple[Lost, ...]:
+        return (*self.missing, *(one for _, one in self.unloadable.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """A snapshot beside the one before: groups by names, what it lacks, what of that is new, and its size in bytes."""
+
     held: Mapping[str, Row]
-    missing: tuple[Lost, ...]
+    lacks: _Lacks
     newly: tuple[Lost, ...]
-    unloadable: dict[str, tuple[Row, Lost]]
     size: int
 
 
-def _compared(
-    snapshot: Snapshot, missing_before: tuple[Lost, ...], unloadable_before: Mapping[str, tuple[Row, Lost]]
-) -> _Compared:
+def _compared(snapshot: Snapshot, before: _Lacks) -> _Compared:
     held = snapshot.groups_of_names()
     missing = tuple(replace(one, alive=True) for one in snapshot.lost if one.name not in held)
-    known = {one.name for one in missing_before} | unloadable_before.keys()
-    return _Compared(
-        held=held,
-        missing=missing,
-        newly=tuple(one for one in missing if one.name not in known),
-        unloadable={name: one for name, one in unloadable_before.items() if held.get(name) == one[0]},
-        size=snapshot.held(),
-    )
+    known = {one.name for one in before.lost()}
+    unloadable = {name: one for name, one in before.unloadable.items() if held.get(name) == one[0]}
+    newly = tuple(one for one in missing if one.name not in known)
+    return _Compared(held=held, lacks=_Lacks(missing, unloadable), newly=newly, size=snapshot.held())
 
 
-def _still_failed(lost: Sequence[Lost], held: Mapping[str, Row], snapshot: Snapshot | None) -> list[Lost]:
+def _still_failed(lost: Sequence[Lost], held: Mapping[str, Row], snapshot: Snapshot | None) -> Sequence[Lost]:
     """Of names that could not be loaded, those of which a snapshot holds the same."""
     now = {} if snapshot is None else snapshot.groups_of_names()
-    return [replace(one, alive=True) for one in lost if one.name in now and now[one.name] == held.get(one.name)]
+    return [one for one in lost if one.name in now and now[one.name] == held.get(one.name)]
 
 
 def _drop(_data: bytes) -> None:

@@ -70,6 +70,10 @@ _PREVIEW = 120
 _SURVEY_SECONDS, _APART_SECONDS = 2.0, 8.0
 """How long `names()` waits for all values together, and, where that is not enough, for copies that show them apart."""
 _MOST_SAID = 500
+_GRACE_SECONDS = 0.25
+"""How long closing waits for a call that is about to end, before it ends the session's processes."""
+_LOOK_SECONDS = 0.1
+"""Between two looks at whether the session was closed, while a stream is not read."""
 _UNREAD_EVENTS = 16
 """Events that a stream holds for who reads it; the cell waits where there are more."""
 
@@ -349,6 +353,8 @@ class AsyncSession(Versions):
 
     async def _let_go(self) -> None:
         lasting = self._lasting if self._is_here else None  # the lease and its connections may be the parent's
+        if lasting is not None and lasting.is_closed:
+            lasting = None
         self._asleep = False
         self._background.cancel()
         if lasting is not None:  # it waits for a lock of another program's, and all that is under way, so long together
@@ -359,6 +365,7 @@ class AsyncSession(Versions):
             if lasting is not None:
                 with suppress(CellblockError):  # it is tried once more
                     try:
+                        await self._turn_given(_GRACE_SECONDS)  # a cell that has just ended is recorded, with its state
                         await self._catch_up_between_calls(lasting)
                         await lasting.committed()
                     except StoreError as error:
@@ -374,10 +381,14 @@ class AsyncSession(Versions):
         """End the kernel and the session's place in its store. A `failure` of before is raised where a state is gone by
         that, as it was not saved.
         """
+        if self._kernel is not None and lasting is not None:
+            await self._kernel.close()
+            await self._turn_given(LOCK_SECONDS)  # whoever has it records what has come of that
         if self._kernel is not None:
             kernel, self._kernel = self._kernel, None
             await kernel.close()
-        self._lasting = None
+        if not self._closed:  # it may be opened once more
+            self._lasting = None
         if lasting is not None:
             try:
                 with suppress(LeaseLost):  # whoever has it now has the journal
@@ -476,7 +487,11 @@ class AsyncSession(Versions):
         """Tell the events of a cell that was started, whose limits hold whether they are read or not; the cell."""
         try:
             while not isinstance(event := await execution.next(), Done):
-                with anyio.move_on_after(execution.left):
+                while room.locked() and not self._closed and (seconds := execution.left) > 0:
+                    with anyio.move_on_after(min(seconds, _LOOK_SECONDS)):
+                        async with room:
+                            pass
+                if not room.locked():
                     await room.acquire()
                     events.put_nowait(event)
         finally:

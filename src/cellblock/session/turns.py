@@ -149,8 +149,7 @@ class Turns:
             raise ValueError("the reason why the session is private must be a text of one line")
         self._close_off(reason, self._count)
         if self._lasting is not None and not self._lasting.settings.get("private"):
-            settings = {**self._lasting.settings, "private": self._private, "private_since": self._private_since}
-            await self._lasting.configure(settings)
+            await self._lasting.configure({"private": self._private, "private_since": self._private_since})
 
     def _close_off(self, reason: str, since: int = 0) -> None:
         """What `mark_private` does at once."""
@@ -425,6 +424,8 @@ class Turns:
         self._under_way = ""
         self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
+            if self._lasting is not None:
+                raise SessionClosed(f"session {self.name!r} was closed before it had this cell", hint="open it again")
             return cell
         led = None if cell.rolled_back and kernel.ended else execution.step  # the state of before is told by its step
         state = self._settle(led, cell.id, self._before, is_fresh=execution.is_fresh)
@@ -653,12 +654,21 @@ class Turns:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
         is a step first."""
         self._under_way = ""
-        if self._kernel is not None:
-            self._settle()
-            self._note_meanwhile(self._kernel)
-        self._caller.ended, self._before = True, None
-        self._used = clock.now()
-        self._turns.release()
+        try:
+            if self._kernel is not None:
+                self._settle()
+                self._note_meanwhile(self._kernel)
+        finally:
+            self._caller.ended, self._before = True, None
+            self._used = clock.now()
+            self._turns.release()
+
+    async def _turn_given(self, seconds: float) -> None:
+        """Until no call has the turn, or for so long; not for one that waits for this, or never goes on."""
+        if self._turn_loop is asyncio._get_running_loop() and waiting_for(self._toolbox) is None:
+            with anyio.move_on_after(seconds):
+                await self._turns.acquire()
+                self._turns.release()
 
     @property
     def _keeps_no_states(self) -> bool:
@@ -712,13 +722,11 @@ class Turns:
             )  # fmt: skip
 
     async def _committed(self) -> None:
-        """Until all that was done is in the store; what keeps it out is raised, be it that the session was closed."""
+        """Until all that was done is in the store; what keeps it out is raised."""
         if self._lasting is not None:
             if self._turns.value:
                 self._lasting.commit_deletions()
             await self._lasting.committed()
-        elif self.name is not None:
-            self._require_open()
 
     async def _answer(self, call: Asked) -> ToolReply:
         """What a host function gives; in a session that lasts it is logged before the cell gets it."""

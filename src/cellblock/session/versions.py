@@ -252,7 +252,7 @@ class Versions(Turns):
     @property
     def unsaved(self) -> tuple[Lost, ...]:
         """What the session has and its newest commit could not save, each with the reason and a remedy."""
-        return () if self._lasting is None else self._lasting.unsaved
+        return () if self._lasting is None or self._lasting.is_closed else self._lasting.unsaved
 
     async def hibernate(self) -> None:
         """End the session's processes once all is in the store; the next call that needs them makes others.

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
-from cellblock.errors import LeaseLost, StoreError, UnknownCommit
+from cellblock.errors import LeaseLost, SessionClosed, StoreError, UnknownCommit
 from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed
 from cellblock.store.batch import Batch, Draft
@@ -39,6 +39,7 @@ class HeldSession(StoredSession):
         self._epoch = held.epoch
         self._newest = held.newest
         self._lock = threading.Lock()
+        self._configuring = threading.Lock()
         self._lost = False
         self._released = False
         self._withdrawn: set[int] = set()
@@ -110,7 +111,7 @@ class HeldSession(StoredSession):
     def withdraw(self, entries: Iterable[int]) -> None:
         """Have the journal hold some entries no more: at once, or with the next write where the store fails."""
         self._withdrawn.update(entries)
-        with suppress(StoreError):
+        with suppress(StoreError, SessionClosed):
             self._take_out()
 
     def journal(self) -> list[Entry]:
@@ -187,10 +188,12 @@ class HeldSession(StoredSession):
                 self._trim(transaction, entries)
 
     def configure(self, settings: Mapping[str, JSON]) -> None:
-        """Replace the session's settings."""
-        with self._writing() as transaction:
-            transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", canonical(settings).decode(), self._id)
-        self.settings = settings
+        """Change some of the session's settings; the others stay, whoever changes them meanwhile."""
+        with self._configuring:
+            changed = {**self.settings, **settings}
+            with self._writing() as transaction:
+                transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", canonical(changed).decode(), self._id)
+            self.settings = changed
 
     def release(self) -> None:
         """Hold the session no more. A second call does nothing."""
@@ -336,7 +339,7 @@ class HeldSession(StoredSession):
 
     def _check_held(self) -> None:
         if self._released:
-            raise StoreError(f"session {self.name!r} was released", hint="hold it again")
+            raise SessionClosed(f"session {self.name!r} was closed", hint="open it again")
         if self._lost:
             raise self._taken()
 

@@ -600,7 +600,7 @@ class StoreConformance:
         with host().hold("ana", "q3", settings={"seed": 2}) as held:
             assert held.settings == settings
             held.configure({"seed": 3})
-        assert host().read("ana", "q3").settings == {"seed": 3}
+        assert host().read("ana", "q3").settings == {**settings, "seed": 3}
 
     def test_session_that_is_not_there_is_unknown(self, store: Store) -> None:
         for call in (
