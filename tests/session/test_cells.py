@@ -356,6 +356,22 @@ def test_installed_bytecode_is_read_and_none_is_written(session: Session) -> Non
     assert session.files.list() == ["mine.py"]
 
 
+class _Odd(str):
+    """A text with methods of its own, as some templates and arrays have."""
+
+    def encode(self, *_: object, **_more: object) -> bytes:
+        raise ValueError("no bytes")
+
+    def __len__(self) -> int:
+        return 0
+
+
+def test_source_of_a_class_of_its_own_is_taken_as_its_text(session: Session) -> None:
+    assert session.run(_Odd("1 + 1")).value == 2
+    assert "two" in session.shell(_Odd("echo two")).text
+    assert session.run("3").value == 3
+
+
 def test_cells_are_pickled_copied_and_plain_data(session: Session) -> None:
     for source in ("{'a': [1, 2.5]}", "import numpy\nnumpy.arange(100_000)", "1 / 0", "print('x')\ndisplay(1)"):
         cell = session.run(source)

@@ -31,6 +31,7 @@ from cellblock.session.notebook import Blob, Kept, Notebook, Record
 from cellblock.session.record import also_lost, at_risk, failed_cell, losses, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
 from cellblock.session.unbroken import unbroken
+from cellblock.text import exact
 from cellblock.wire.messages import Bind, Clear, Request, Run, Shell, ToolReply
 
 TYPE_CHECKING = False
@@ -268,7 +269,7 @@ class Turns:
         """Wait for the session's turn and start the next cell, or one `again`; `_end` must follow. The cell that a call
         of this id has run, where there is one.
         """
-        _require_text(source)
+        source = _exact(source)
         if call_id is not None and (ran := await self._ran(call_id)) is not None:
             return ran
         kernel = await self._acquire(wait)
@@ -310,7 +311,7 @@ class Turns:
 
         `_end_at_once` must follow.
         """
-        _require_text(source)
+        source = _exact(source)
         if self._lasting is not None:
             return None
         kernel = self._living()
@@ -835,6 +836,7 @@ def _request(draft: Cell, limits: ExecutionLimits) -> Request:
     return Run(source=draft.source, filename=f"<cell {draft.number}>", max_text=limits.max_output_bytes)
 
 
-def _require_text(source: object) -> None:
+def _exact(source: object) -> str:
     if not isinstance(source, str):
         raise TypeError(f"source must be str, not {type(source).__name__}")
+    return exact(source, None)
