@@ -119,9 +119,9 @@ def large(entries: int) -> dict[str, list[int]]:
 _LARGE_CALLS = (
     "len(echo(list(range(1_000_000))))",
     "len(echo(['ab'] * 1_000_000))",
-    "len(echo([{str(i): [i]} for i in range(100_000)]))",
-    "len(await echo_later([{str(i): [i]} for i in range(100_000)]))",
-    "len(large(200_000))",
+    "len(echo([{str(i): [i]} for i in range(30_000)]))",
+    "len(await echo_later([{str(i): [i]} for i in range(30_000)]))",
+    "len(large(60_000))",
 )
 
 
