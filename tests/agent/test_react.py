@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from typing import Any, Literal
@@ -257,6 +258,13 @@ def test_a_tool_that_exits_is_shown_and_ends_nothing() -> None:
         """Stops."""
         raise KeyboardInterrupt
 
-    agent = agent_of(calls(("leave", {}), ("stop", {})), answer(1), tools=[leave, stop])
+    async def cancel() -> None:
+        """Cancels the task that runs it."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+    agent = agent_of(calls(("leave", {}), ("stop", {}), ("cancel", {})), answer(1), tools=[leave, stop, cancel])
     assert agent.run("task").value == 1
-    assert told(agent) == ["error: SystemExit: 2", "error: KeyboardInterrupt: "]
+    assert told(agent) == ["error: SystemExit: 2", "error: KeyboardInterrupt: ", "error: CancelledError: "]

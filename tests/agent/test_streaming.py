@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from family_tree import below, inits_of
 from scripted_agents import LEVELS, agent_of
 
-from cellblock import Done, ExecutionLimits, Live, ModelError, Output, RunResult, TaskFailed
+from cellblock import CodeAgent, Done, ExecutionLimits, Live, ModelError, Output, RunResult, ScriptedModel, TaskFailed
 from cellblock.observe.log import read_log
 
 at_every_level = pytest.mark.parametrize("level", LEVELS)
@@ -58,6 +59,19 @@ def test_what_a_run_raises_its_stream_raises(error: type[Exception]) -> None:
 
     with pytest.raises(error):
         anyio.run(main)
+
+
+def test_run_that_is_cancelled_from_within_is_no_stream_that_has_ended() -> None:
+    async def main() -> str:
+        stream = CodeAgent(ScriptedModel([asyncio.CancelledError])).astream("task")
+        try:
+            async for _ in stream:
+                pass
+        except asyncio.CancelledError:
+            return "cancelled"
+        return "ended"
+
+    assert anyio.run(main) == "cancelled"
 
 
 @at_every_level

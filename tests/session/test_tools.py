@@ -15,7 +15,7 @@ import numpy as np
 import pydantic
 import pytest
 
-from cellblock import AsyncSession, Done, ExecutionLimits, Policy, Session, SessionBusy, SessionClosed
+from cellblock import AsyncSession, Cell, Done, ExecutionLimits, Policy, Session, SessionBusy, SessionClosed
 from cellblock.events import ToolCall
 
 LIMITS = ExecutionLimits(timeout_seconds=20)
@@ -504,6 +504,76 @@ def test_whatever_a_tool_raises_is_the_error_of_its_cell_alone(
     name = "awaited" if is_async else "plain"
     assert (failure.type, failure.message) == ("RuntimeError", f"{name}() raised {type(error).__name__}{said}")
     assert (session.run("1").value, other.run("2").value, open_session().run("3").value) == (1, 2, 3)
+
+
+def cancel(later: float | None) -> None:
+    """Cancel the task that runs, as a library may, be it after so many seconds."""
+    task = asyncio.current_task()
+    assert task is not None
+    if later is None:
+        task.cancel()
+    else:
+        asyncio.get_running_loop().call_later(later, task.cancel)
+
+
+@pytest.mark.parametrize("later", [None, 0.05])
+@pytest.mark.parametrize("is_async", [False, True], ids=["Session", "AsyncSession"])
+def test_cancelling_of_the_task_of_a_call_is_the_error_of_the_call(later: float | None, *, is_async: bool) -> None:
+    async def cancelled() -> None:
+        cancel(later)
+        await asyncio.sleep(60)
+
+    async def caught() -> int:
+        try:
+            await cancelled()
+        except asyncio.CancelledError:
+            return 1
+        return 0
+
+    tools, source = [cancelled, caught], "caught = await caught()\nawait cancelled()"
+
+    async def run() -> tuple[Cell, Cell]:
+        async with AsyncSession(tools=tools, limits=LIMITS) as session:
+            return await session.run(source), await session.run("caught")
+
+    if is_async:
+        cell, after = asyncio.run(run())
+    else:
+        with Session(tools=tools, limits=LIMITS) as session:
+            cell, after = session.run(source), session.run("caught")
+    assert cell.error is not None
+    assert (cell.error.type, cell.error.message) == ("RuntimeError", "cancelled() raised CancelledError")
+    assert after.value == 1
+
+
+@pytest.mark.anyio
+async def test_cancelling_of_the_wait_for_a_plain_function_is_the_error_of_its_call() -> None:
+    begun, ended = threading.Event(), threading.Event()
+    known: set[asyncio.Task[object]] = set()
+
+    def waits() -> None:
+        begun.set()
+        ended.wait(30)
+
+    async def cancel_others() -> None:
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        for task in asyncio.all_tasks() - known - {asyncio.current_task()}:
+            task.cancel()
+
+    async with AsyncSession(tools=[waits, cancel_others], limits=LIMITS) as session:
+        await session.run("1")
+        known |= asyncio.all_tasks()
+        cell = await session.run(
+            "import threading\n"
+            "def call():\n"
+            "    global said\n"
+            "    try: waits()\n"
+            "    except RuntimeError as error: said = str(error)\n"
+            "thread = threading.Thread(target=call)\nthread.start()\nawait cancel_others()\nthread.join()\nsaid"
+        )
+        ended.set()
+    assert (cell.value, cell.error) == ("waits() raised CancelledError", None)
 
 
 @pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import partial
 from queue import SimpleQueue
@@ -20,7 +21,7 @@ async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told,
     """What `run(tell=…)` tells, as it happens; the last is its result. Whoever leaves before that ends the run."""
     send, receive = anyio.create_memory_object_stream[Told](float("inf"))
     background, left, ended = Background(), anyio.Event(), anyio.Event()
-    failures: list[Exception] = []
+    failures: list[BaseException] = []
 
     def tell(one: Told) -> None:
         if not left.is_set():
@@ -29,7 +30,7 @@ async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told,
     async def follow() -> None:
         try:
             tell(await run(tell=tell))
-        except Exception as error:  # the caller's
+        except (Exception, asyncio.CancelledError) as error:  # the caller's
             failures.append(error)
         finally:
             send.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from cellblock.executors.protocol import Kernel
 from cellblock.session.account import Account
 from cellblock.session.background import Background
 from cellblock.session.threads import off_loop
-from cellblock.session.tools import Asked, Toolbox
+from cellblock.session.tools import Asked, Toolbox, ends_this_task, raised
 from cellblock.values import room
 from cellblock.values.forms import BESIDE_BYTES
 from cellblock.wire.frames import ProtocolError
@@ -94,6 +95,10 @@ class Calls:
             if not self._account.has_room() and (overfull := self._overfull()) is not None:
                 overfull()
             await self._give(answer, reply)
+        except (Exception, asyncio.CancelledError) as error:  # the cell is not left waiting
+            if ends_this_task(error):
+                raise
+            await self._give(raised(asked, error), reply)
         finally:
             share.close()
 

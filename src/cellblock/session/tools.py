@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -147,8 +148,10 @@ class Toolbox:
             if inspect.iscoroutinefunction(tool):
                 return await self._awaited(tool, call, left)
             return await self._threads.run(partial(_called, tool, call), left)  # type: ignore[no-any-return]
-        except Exception as error:  # cellblock's own: it made no private session, or began no thread
-            return _raised(call, error)
+        except (Exception, asyncio.CancelledError) as error:  # cellblock's own, or of another who ended the wait
+            if ends_this_task(error):
+                raise
+            return raised(call, error)
         finally:
             caller.ended = True
             callers.reset(asked)
@@ -160,8 +163,8 @@ class Toolbox:
         except BaseException as error:
             if ends_this_task(error):
                 raise
-            raised = partial(_raised, call, error)
-        return await self._threads.run(raised, left)  # type: ignore[no-any-return]
+            read = partial(raised, call, error)
+        return await self._threads.run(read, left)  # type: ignore[no-any-return]
 
     def drop_waiting(self) -> None:
         """No plain function begins any more that was called and has not."""
@@ -185,10 +188,10 @@ def _called(tool: Tool, call: Asked) -> ToolReply:
     try:
         return ToolReply(call=call.call, buffers=_packed(_begin(tool, call)))
     except BaseException as error:  # such as argparse's SystemExit: it ends the call, and nothing of the host's
-        return _raised(call, error)
+        return raised(call, error)
 
 
-def _raised(call: Asked, error: BaseException) -> ToolReply:
+def raised(call: Asked, error: BaseException) -> ToolReply:
     """An error as the answer. It raises nothing, whatever the error's class does; on the loop for known ones alone."""
     kind, message = type_name(error).rpartition(".")[2], message_of(error, _MAX_MESSAGE)
     if type(error) is portable.NotPortable:
@@ -254,13 +257,12 @@ def _annotation(annotation: object) -> str | None:
 
 
 def ends_this_task(error: BaseException) -> bool:
-    """Whether the task of a call is cancelled or closed, and the function has not raised that by itself."""
+    """Whether the task of a call is cancelled by its scope, or closed: not by the function, nor by anybody else."""
     try:
         is_cancelled = issubclass(type(error), anyio.get_cancelled_exc_class())
-        task = asyncio.current_task()
+        return is_cancelled and anyio.current_effective_deadline() == -math.inf
     except RuntimeError:  # no loop runs here: the task is closed
         return not issubclass(type(error), KeyboardInterrupt | SystemExit)
-    return is_cancelled and task is not None and task.cancelling() > 0
 
 
 def _digest(buffers: Iterable[Buffer]) -> str:
