@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from cellblock import Cell, ExecutionLimits, Opaque, OutputType, Session, Versioned
 from cellblock.errors import CaptureFailed
+from cellblock.wire import connection, frames
+from cellblock.wire.messages import Request, ToolReply
 
 MB = 2**20
 BIG = "class Big:\n    def _repr_html_(self): return 'x' * 190_000"
@@ -54,6 +56,74 @@ def test_arguments_of_calls_under_way_end_the_cell_past_the_limit(session: Sessi
     cell = session.run(f"import asyncio\nwhat = {what}\nawait asyncio.gather(*[waits(what) for _ in range(500)])")
     assert error_of(cell) == FULL
     assert session.run("what = 1; what").value == 1
+
+
+USES: dict[str, Callable[[Session], object]] = {
+    "run": lambda session: session.run("y = '" + "x" * 200_000 + "'"),
+    "shell": lambda session: session.shell("true # " + "x" * 100_000),
+    "bind": lambda session: session.__setitem__("y", "x" * 200_000),
+    "get": lambda session: session["x"],
+    "names": lambda session: session.names(),
+    "clear": lambda session: session.clear(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_session_goes_on_where_its_program_lacked_memory_for_a_request(
+    session: Session, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
+    def lack(*_: object) -> None:
+        raise MemoryError
+
+    session.run("x = 1")
+    session.run("x = 2")
+    session.names()
+    with monkeypatch.context() as patched:
+        patched.setattr("cellblock.wire.connection.encode_request", lack)
+        with pytest.raises(MemoryError):
+            USES[use](session)
+    assert sorted(session.names()) == ["x"]
+    died = session.run("import os\nos._exit(3)")
+    assert (died.rolled_back, died.lost) == (True, ())
+    assert (session.run("x").value, session["x"]) == (2, 2)
+    session.undo(2)
+    assert session["x"] == 1
+
+
+def test_session_goes_on_where_its_program_lacked_memory_in_the_middle_of_a_request(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = frames._cut
+
+    def lack(parts: Sequence[frames.Buffer]) -> Iterator[bytes]:
+        yield next(iter(cut(parts)))
+        raise MemoryError
+
+    session.run("x = 1")
+    session.names()
+    with monkeypatch.context() as patched:
+        patched.setattr(frames, "_cut", lack)
+        with pytest.raises(MemoryError):
+            session.run("x = 2 #" + "x" * 200_000)
+    assert [session.run("x").value for _ in range(2)] == [1, 1]
+
+
+def test_answer_that_its_program_lacked_memory_to_send_is_an_error_of_the_call(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = connection.encode_request
+
+    def lack(request: Request, number: int) -> frames.Frame:
+        if isinstance(request, ToolReply) and request.error is None:
+            raise MemoryError("none is left")
+        return encode(request, number)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "encode_request", lack)
+        error = session.run("count('x')").error
+    assert error is not None
+    assert (error.type, error.message) == ("MemoryError", "none is left")
+    assert session.run("count('x')").value == 1
 
 
 def test_arguments_that_were_answered_are_held_no_more(session: Session) -> None:

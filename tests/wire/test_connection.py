@@ -117,6 +117,37 @@ def test_reply_is_refused_outside_a_request(state: State) -> None:
         connected(state).send(REPLY)
 
 
+@pytest.mark.parametrize(
+    ("state", "request_", "cause"),
+    [
+        *((State.IDLE, request, None) for request in REQUESTS),
+        (State.BUSY, REPLY, CALLED),
+        (State.BUSY, m.ToolRoom(call=1, lengths=(1,)), CALLED),
+        (State.RESTORING, m.Supplied(call=1, buffers=(b"1",)), WANTED),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_request_that_cannot_be_encoded_leaves_everything_as_it_was(
+    state: State, request_: m.Request, cause: m.Event | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lack(*_: object) -> None:
+        raise MemoryError
+
+    untried, connection = connected(state), connected(state)
+    for one in (untried, connection):
+        if cause is not None:
+            hear(one, cause)
+    for step in ("pack_request", "encode_request", "packets"):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"cellblock.wire.connection.{step}", lack)
+            if step == "pack_request" or type(request_) is not m.Run:
+                with pytest.raises(MemoryError):
+                    connection.send(request_)
+        assert connection.state is state
+    assert list(connection.send(request_)) == list(untried.send(request_))
+    assert connection.state is untried.state
+
+
 def test_each_call_is_answered_once() -> None:
     connection = connected(State.BUSY)
     with pytest.raises(ProtocolError, match="no call 1 waits for a reply"):

@@ -89,17 +89,21 @@ class Connection:
         self._pending: set[int] = set()
 
     def send(self, request: Request) -> Iterable[bytes]:
-        """The packets of a request that the state allows."""
-        self.state = _step(_MAY_SEND, self.state, request)
+        """The packets of a request that the state allows. One that cannot be encoded leaves everything as it was."""
+        state, number = _step(_MAY_SEND, self.state, request), self._number
+        answered = None
         if type(request) is ToolReply or type(request) is ToolRoom or type(request) is Supplied:
             if request.call not in self._pending:
                 raise ProtocolError(f"no call {request.call} waits for a reply")
-            if type(request) is not ToolRoom:
-                self._pending.discard(request.call)
+            answered = None if type(request) is ToolRoom else request.call
         else:
-            self._number += 1
-        packed = pack_request(request, self._number)
-        return packets(encode_request(request, self._number)) if packed is None else (packed,)
+            number += 1
+        packed = pack_request(request, number)
+        made = packets(encode_request(request, number)) if packed is None else (packed,)
+        self.state, self._number = state, number
+        if answered is not None:
+            self._pending.discard(answered)
+        return made
 
     def receive(self, packet: bytes) -> Event | None:
         """The event that a packet completes, or None; ProtocolError if the table does not allow it."""

@@ -207,6 +207,8 @@ class ProcessKernel(LinkedKernel):
         if isinstance(request, _STEPS):
             self._expect()
             end = self._checkpoints.prepare(self._living().pid)
+        elif self._checkpoints.pending:
+            self._checkpoints.discard()  # what was prepared for a step that could not be sent
         return end, self._settled if self._unsettled else None
 
     def _expect(self) -> None:

@@ -103,6 +103,11 @@ class Link:
         """Whether a request is under way."""
         return self._connection.state is not State.IDLE
 
+    @property
+    def takes_another(self) -> bool:
+        """Whether the worker can be sent a request: none is under way, and none, or no reply, was sent in part."""
+        return not (self.killed or self.busy or self._packet is not None)
+
     def close_ends(self) -> None:
         """Close the worker's ends, so that its own are the last."""
         connection, stdout, stderr = self.ends

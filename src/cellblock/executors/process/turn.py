@@ -125,12 +125,12 @@ class ProcessTurn:
             self._gone = gone.death
 
     def _look_before(self) -> None:
-        """`WorkerGone` if the worker has ended or was killed, or said between turns what it may not.
+        """`WorkerGone` if the worker has ended or takes no other request, or said between turns what it may not.
 
         A child of a dead worker may hold the socket, and would take what is sent. What threads of earlier cells have
         shown since is taken as shown by this turn.
         """
-        if self._link.killed:
+        if not self._link.takes_another:
             raise WorkerGone
         while not self._has_had_its_share():
             ready = self._link.ready(0)
