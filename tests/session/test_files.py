@@ -43,6 +43,23 @@ def test_file_written_by_a_cell_is_read_by_the_host(session: Session) -> None:
     assert session.files.read("/tmp/t") == b"t"
 
 
+def test_file_that_is_moved_again_and_again_is_refused_and_said_so(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.files.write("f", b"1" * 10_000_000)
+
+    def moved(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, "a name on the way was moved")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cellblock.executors.process.files.openat2", moved)
+        for use in (session.files.read, session.files.delete, lambda path: session.files.write(path, b"2")):
+            with pytest.raises(FileRefused) as caught:
+                use("f")
+            assert (caught.value.args[0], caught.value.hint) == ("'f' was moved while it was opened", "try again")
+    assert session.files.read("f", max_bytes=1, offset=0) == b"1"
+
+
 def test_data_is_the_session_s_own_and_is_set_back_and_branched_with_the_rest(session: Session) -> None:
     session.run("open('/data/a', 'w').write('1')")
     with session.branch() as branch:

@@ -837,6 +837,30 @@ class ExecutorConformance:
         assert await value(kernel, "__import__('os').path.exists('out')") is False
 
     @pytest.mark.usefixtures("system")
+    @pytest.mark.parametrize("size", [1, 2**20, 10 * 2**20, 40 * 2**20])
+    async def test_file_is_replaced_and_deleted_by_the_host_as_soon_as_it_was_written(
+        self, kernel: Kernel, size: int
+    ) -> None:
+        async def change(function: Callable[..., object], *args: object) -> None:
+            await kernel.change_files(partial(function, *args))
+            kernel.note_files()
+
+        looked = "import os\nopen('f', 'rb').read(1), os.path.getsize('f')"
+        await change(kernel.files.write, "f", b"1" * size)
+        await change(kernel.files.write, "f", b"2" * size)
+        assert await value(kernel, looked) == (b"2", size)
+        by_a_cell = f"with open('f', 'wb') as file: file.write(b'3' * {size})"
+        await finished(kernel, by_a_cell)
+        await change(kernel.files.write, "f", b"4")
+        assert await value(kernel, looked) == (b"4", 1)
+        await finished(kernel, by_a_cell)
+        await change(kernel.files.delete, "f")
+        assert kernel.files.list() == []
+        if self.goes_back:
+            await kernel.recover(1)
+            assert await value(kernel, looked) == (b"3", size)
+
+    @pytest.mark.usefixtures("system")
     async def test_write_by_the_host_that_is_refused_changes_nothing(self, kernel: Kernel) -> None:
         await finished(kernel, _FILES_OF_A_CELL)
         seen = await value(kernel, _ALL_FILES)

@@ -253,7 +253,7 @@ class _Guard:
         errno.ENOSPC: "does not fit: the session's files are at their limit",
         errno.EDQUOT: "does not fit: the session's files are at their limit",
         errno.EFBIG: "is more than this program may write to a file (RLIMIT_FSIZE)",
-        errno.EAGAIN: "is held by a cell",  # by a lease, say
+        errno.EAGAIN: "was moved while it was opened",
         errno.ENXIO: "is not a regular file",
         errno.EISDIR: "is a directory",
         errno.ENOTDIR: "leads through something that is not a directory",
@@ -261,6 +261,7 @@ class _Guard:
     }
     _HINTS: ClassVar = {
         errno.EFBIG: "raise the limit: ulimit -f unlimited",
+        errno.EAGAIN: "try again",
         **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "raise ExecutionLimits(max_disk_mb=…)"),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ from weakref import WeakSet
 
 import anyio
 
-from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, FileRefused, RestoreFailed, SessionClosed
 from cellblock.executors.process.checkpoints import Checkpoint, Checkpoints, Frozen, inner_pid
 from cellblock.executors.process.examination import examine
 from cellblock.executors.process.family import Family, FamilyGone
@@ -281,7 +282,15 @@ class ProcessKernel(LinkedKernel):
         async with self._changing:
             self._require_user()
             await self.settle_files()
-            await to_thread.run_sync(change)
+            copied: object = None
+            while True:
+                try:
+                    await to_thread.run_sync(change)
+                except FileRefused as refused:
+                    if refused.errno != errno.EAGAIN or copied == (copied := await self._shell.copied()):
+                        raise  # it is not init that holds the file
+                else:
+                    break
             self._files_changed = True
 
     def note_files(self) -> None:

@@ -229,6 +229,10 @@ class Shell:
         self.tell("reserve")
         await self._answer("reserve", "reserved")
 
+    async def copied(self) -> object:
+        """How many large files init has copied, once it copies none: it lets nobody write to one before."""
+        return (await self._asked_apart("copy"))[0]["copied"]
+
     def adopt(self, worker: int, number: int, processes: int, *made: socket.socket) -> None:
         """Tell init which process is the worker now, by its number in the session, and at which checkpoint it is.
 

@@ -183,6 +183,8 @@ class FileHistory:
         self._forgotten: int | None = None
         self._taken: dict[str, Entry] = {}
         self._copying: list[_Copying] = []
+        self.copied = 0
+        """How many files have been copied after the look at them, and can be written to again."""
         self._exported: Kept | None = None
         self._told: dict[str, int] = {}
         self._tellings = 0
@@ -273,6 +275,7 @@ class FileHistory:
                 return
         self._copying.remove(one)
         one.end()
+        self.copied += 1
 
     def _miss(self, one: _Copying) -> None:
         """A file could not be kept after all."""

@@ -66,6 +66,7 @@ class Service:
             "seal": self._seal,
             "keep": self._keep,
             "reserve": self._reserve,
+            "copy": self._copy,
             "adopt": self._adopt,
             "sweep": self._sweep,
             "hold back": self._hold_back,
@@ -236,9 +237,18 @@ class Service:
     def _reserve(self, _message: Message, _descriptors: list[int]) -> None:
         """No checkpoint is let go until the next step."""
         self._budget.reserved = True
+        self._settle()
+        control.send(self._channel, {"reserved": True})
+
+    def _copy(self, _message: Message, descriptors: list[int]) -> None:
+        """Let the host write to the large files; tell how many were copied so far."""
+        self._settle()
+        with sockets.adopted(descriptors.pop()) as answer:
+            control.tell(answer, {"copied": self._history.copied})
+
+    def _settle(self) -> None:
         if (full := self._history.settle()) is not None:
             self._let_go(full, "max_disk_mb")
-        control.send(self._channel, {"reserved": True})
 
     def _adopt(self, message: Message, descriptors: list[int]) -> None:
         """A frozen copy was woken and is the worker now, or a branch's first process."""
