@@ -10,7 +10,7 @@ from sys import getsizeof
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from cellblock.cell import Lost
-from cellblock.labels import HELD, called
+from cellblock.labels import called, is_around
 from cellblock.text import half_made
 
 CHUNK_BYTES = 2**20
@@ -166,9 +166,9 @@ class Snapshot:
         return {name: groups[group] for name, _, group in self.saved()}
 
     def saved(self) -> Iterator[tuple[str, str, str]]:
-        """Names, types and groups of what was saved; of what modules of the session's own hold, "" for a type."""
+        """Names, types and groups of what was saved; "" for the type of what no tree of names has."""
         yield from ((one.name, one.type, one.group) for one in self.names)
-        yield from ((called(label), "", key) for label, key in self.ambient if label.startswith(HELD))
+        yield from ((called(label), "", key) for label, key in self.ambient if not is_around(label))
 
     def held(self) -> int:
         """Bytes that it takes in memory, as it is and as the trees that a store keeps of it."""

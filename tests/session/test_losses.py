@@ -497,9 +497,9 @@ _NOT_KEPT = {
     "a lone surrogate in a name": "\\ud800",
     "NUL in a name": "a\\x00b",
     "a name of a hundred thousand characters": "a" * 1000,
-    "names of Python's own kind": "name:__\\ud800__",
+    "names of Python's own kind": "__\\ud800__",
     "a name of a module's": "json.\\ud800",
-    "a logger's name": "logger:\\ud800",
+    "a logger's name": "logger.\\ud800",
 }
 
 
@@ -543,3 +543,40 @@ def test_steps_that_come_while_saved_values_are_still_being_loaded_are_saved(ope
         session.log(limit=1)  # its commit is made, and its trial has begun
     session.flush()
     assert session.unsaved == ()
+
+
+TOLD = {
+    "last value": ("(n for n in [1])", ("_", "generator", "a generator")),
+    "in the last value": ("{'a': [(n for n in [1])]}", ("_", "dict", "_['a'][0]: a generator")),
+    "last value of what a name holds": (
+        "import sqlite3; db = sqlite3.connect('x.db'); db.execute('create table t(a)')",
+        ("_", "sqlite3.Cursor", "it shares objects with db, which is not saved: an open database"),
+    ),
+    "name between underscores": ("__hook__ = (n for n in [1])", ("__hook__", "generator", "a generator")),
+    "in a name between underscores": (
+        "__hook__ = [open('f', 'w')]",
+        ("__hook__", "list", "__hook__[0]: an open file"),
+    ),
+    "part of a name between underscores": (
+        "class Thing(ValueError): pass\n__hook__ = [1]\ntry: raise Thing\nexcept Thing as e: __hook__.append(e)",
+        ("traceback of __hook__[1]", "part of __main__.Thing", "its traceback cannot be saved"),
+    ),
+    "name between underscores that cannot be loaded": (
+        "class Thing:\n    def __reduce__(self): return int, ('x',)\n__hook__ = Thing()",
+        (
+            "__hook__",
+            "",
+            "it could not be loaded again: ValueError: invalid literal for int() with base 10: 'x'",
+        ),
+    ),
+    "annotation": ("x: (n for n in [1]) = 1", ("__annotations__['x']", "generator", "a generator")),
+}
+
+
+@pytest.mark.parametrize("what", TOLD)
+def test_loss_is_told_under_the_name_that_cells_use(opened: Open, what: str) -> None:
+    source, expected = TOLD[what]
+    session = opened()
+    assert session.run(source).ok
+    session.flush()
+    assert expected in [(one.name, one.type, one.reason) for one in session.unsaved]

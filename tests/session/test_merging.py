@@ -47,6 +47,79 @@ def test_merge_takes_over_what_surrounds_the_names(parted: Parted) -> None:
     assert (cell.value, [one.name for one in cell.lost]) == (("1", "2", [3], 9), ["decimal"])
 
 
+@pytest.mark.parametrize(("prefer", "expected"), [("ours", "1"), ("theirs", "2")])
+def test_name_between_underscores_that_both_changed_is_a_conflict(
+    parted: Parted, prefer: Literal["ours", "theirs"], expected: str
+) -> None:
+    session, branch = parted("__version__ = '0'", "__version__ = '1'", "__version__ = '2'\nx = 1")
+    with pytest.raises(MergeConflict, match=r"^both changed names: __version__ ") as conflict:
+        session.merge(branch)
+    assert conflict.value.names == ("__version__",)
+    session.merge(branch, prefer=prefer)
+    cell = session.run("__version__, x")
+    assert (cell.value, cell.lost) == ((expected, 1), ())
+
+
+ANNOTATED = {
+    "of either version": ("x: int = 1", "y: str = 'a'", "z: float = 1.0", ["x: int", "y: str", "z: float"]),
+    "of what was cached": (
+        "from typing import Optional\nx: Optional[int] = 1", "y: Optional[int] = 1", "z: Optional[int] = 1",
+        ["x: Optional", "y: Optional", "z: Optional"],
+    ),
+    "in the order of the cells": (
+        "b: int = 1\na: int = 1", "d: int = 1", "c: int = 1",
+        ["b: int", "a: int", "d: int", "c: int"],
+    ),
+    "of a class of the cells": ("class A: pass\nx: A = A()", "A.more = 1", "y: A = x", ["x: A", "y: A"]),
+    "alike": ("x = 1", "y: int = 1", "y: int = 1", ["y: int"]),
+    "removed": ("x: int = 1\ny: int = 1", "del __annotations__['x']", "z: int = 1", ["y: int", "z: int"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ANNOTATED)
+def test_annotations_are_merged_each(parted: Parted, what: str) -> None:
+    both, ours, theirs, expected = ANNOTATED[what]
+    session, branch = parted(both, ours, theirs)
+    session.merge(branch)
+    for _ in range(2):
+        cell = session.run("[f'{name}: {kind.__name__}' for name, kind in __annotations__.items()]")
+        assert (cell.value, cell.lost) == (expected, ())
+        session.hibernate()
+
+
+@pytest.mark.parametrize(("prefer", "expected"), [("ours", ["str", "int"]), ("theirs", ["bytes", "int"])])
+def test_annotation_that_both_changed_is_a_conflict(
+    parted: Parted, prefer: Literal["ours", "theirs"], expected: list[str]
+) -> None:
+    session, branch = parted("x: int", "x: str", "x: bytes\ny: int")
+    with pytest.raises(MergeConflict) as conflict:
+        session.merge(branch)
+    assert conflict.value.names == ("__annotations__",)
+    session.merge(branch, prefer=prefer)
+    cell = session.run("[kind.__name__ for kind in __annotations__.values()]")
+    assert (cell.value, cell.lost) == (expected, ())
+
+
+def test_annotations_that_a_name_holds_too_are_one_object_after_a_merge(parted: Parted) -> None:
+    session, branch = parted("x: int = 1", "held = __annotations__", "y: str = 'a'")
+    session.merge(branch)
+    session.hibernate()
+    assert session.run("held is __annotations__, list(held)").value == (True, ["x", "y"])
+
+
+def test_warnings_that_were_shown_are_nothing_that_both_changed(parted: Parted) -> None:
+    session, branch = parted("import warnings", "warnings.warn('a')", "warnings.warn('b')")
+    session.merge(branch)
+    assert session.run("1").lost == ()
+
+
+def test_last_values_that_both_lost_are_no_conflict(parted: Parted) -> None:
+    session, branch = parted("x = 1", "(n for n in [1])", "y = 2\n[(n for n in [1])]")
+    session.merge(branch)
+    cell = session.run("x, y")
+    assert (cell.value, [one.name for one in cell.lost]) == ((1, 2), ["_"])
+
+
 SETS = [
     ("os.environ['A'] = '1'", "os.environ['B'] = '1'", "process"),
     ("os.environ['A'] = '1'", "sys.path.append('/b')", "process"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cellblock.errors import CellblockError, MergeConflict
-from cellblock.labels import called
+from cellblock.labels import DECLARED, DUNDER, LAST, called
 from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
 from cellblock.session.timeline import is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
@@ -18,8 +18,10 @@ _TREES = ("names", "groups", "files")
 _AGAIN = "run the cells again that made it"
 _GENERATORS = ("@random", "@numpy.random", "@torch")
 """What draws random numbers: each session goes on with its own."""
-_OF_ITSELF = ("@last", "@order:", "@sources:", *_GENERATORS)
+_BOOKKEEPING = f"{DUNDER}__warningregistry__"
+_OF_ITSELF = (LAST, "@order:", "@sources:", "@types", _BOOKKEEPING, *_GENERATORS)
 """What any two versions differ in, which nobody needs to be told."""
+_DECLARATIONS = "__annotations__"
 _UNNAMED = "."
 """How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
 
@@ -67,7 +69,7 @@ def _environment(first: Commit, second: Commit) -> JSON:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """What one commit holds."""
+    """What one commit holds. Among the names are those that have no row in the commit: these have a `label`."""
 
     names: Tree
     groups: Tree
@@ -84,7 +86,11 @@ class _Version:
         for row in detail.get("lost", ()):
             lost.setdefault(row[0], []).append(row)
         names, groups, files = (dict(session.tree(commit.trees.get(kind)).pairs()) for kind in _TREES)
-        return cls(names, groups, files, dict(detail.get("ambient", ())), lost)
+        ambient: dict[str, str] = dict(detail.get("ambient", ()))
+        for label in [one for one in ambient if one.startswith((DUNDER, DECLARED)) and one != _BOOKKEEPING]:
+            key = ambient.pop(label)
+            names[called(label)] = {"label": label, "type": "", "group": key, "record": groups.get(key)}
+        return cls(names, groups, files, ambient, lost)
 
     def around(self, label: str) -> tuple[str, Any] | None:
         """Where something that surrounds the names is, and that group."""
@@ -142,7 +148,7 @@ class _Merging:
 
     def detail(self) -> dict[str, JSON]:
         """What surrounds the names, and what is lost, after `let_go`."""
-        ambient: dict[str, str] = {}
+        ambient: dict[str, str] = {row["label"]: row["group"] for row in self._names.values() if "label" in row}
         for label in sorted({*self._first.ambient, *self._second.ambient}):
             base, first, second = (one.around(label) for one in (self._base, self._first, self._second))
             chosen = self._ours.around(label) if label in _GENERATORS else second if first == base else first
@@ -156,7 +162,7 @@ class _Merging:
                     [called(label), "", "the other version changed what it shares objects with", _AGAIN]
                 )
         lost = [row for _, rows in self._lost() for row in rows] + self._dropped
-        return {"ambient": [[label, key] for label, key in ambient.items()], "lost": lost}
+        return {"ambient": [[label, key] for label, key in sorted(ambient.items())], "lost": lost}
 
     def _is_whole(self, label: str, around: tuple[str, Any]) -> bool:
         """Whether what surrounds the names is there as one version has it; of the last value, all that it refers to."""
@@ -174,7 +180,7 @@ class _Merging:
                 yield "", second[1] or []
             else:
                 is_part = all(row[1].startswith(PART) for row in (*(first[1] or ()), *(second[1] or ())))
-                yield "" if second in (base, first) or is_part else name, first[1] or []
+                yield "" if second in (base, first) or is_part or name == called(LAST) else name, first[1] or []
 
     def _astray(self) -> Iterator[str]:
         """Names of which what they are made of, or a definition without a name, would be another one or not there."""
@@ -219,11 +225,17 @@ class _Merging:
 
 
 def _changes(before: Tree, after: Tree) -> dict[str, Any]:
-    """What makes one tree of the other: None for a key that goes."""
-    return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
+    """What makes one tree of the other: None for a key that goes. Names with a label are in no tree."""
+    return {
+        key: after.get(key)
+        for key, row in {**before, **after}.items()
+        if before.get(key) != after.get(key) and "label" not in row
+    }
 
 
 def _conflict(conflicts: dict[str, tuple[str, ...]]) -> MergeConflict:
+    names = {_DECLARATIONS if one.startswith(f"{_DECLARATIONS}[") else one for one in conflicts["names"]}
+    conflicts = {**conflicts, "names": tuple(sorted(names))}
     listed = [f"{kind}: {', '.join(keys[:_MOST_TOLD])}" for kind, keys in conflicts.items() if keys]
     return MergeConflict(
         f"both changed {'; '.join(listed)}",

@@ -22,6 +22,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
+from cellblock.labels import DECLARED, DUNDER, LAST
 from cellblock.worker.environment import of_its_own
 from cellblock.worker.import_hooks import hook_of, on_import
 from cellblock.worker.saving import imported, settings
@@ -32,6 +33,11 @@ from cellblock.worker.saving.pickler import registered
 _STANDING = frozenset(
     ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__file__", "__cached__")
 )
+_DECLARATIONS = "__annotations__"
+_BOOKKEEPING = "__warningregistry__"
+"""The name under which `warnings` notes what it has shown: filters that are set again make it forget."""
+_WRAPPED = LAST, DUNDER, DECLARED
+"""Labels of values that are saved each in a tuple, as None too is one to save."""
 ORDER = "order"
 NAMES_A_BLOCK = 64
 CELLS_A_BLOCK = 16
@@ -52,9 +58,14 @@ def collect(
     yield "settings", lambda: settings.changed(standing, chain(*map(dict.values, blocks().values()))) or None
     yield "copyreg", lambda: _reducers(namespace) or None
     yield "codecs", lambda: dict(registered) or None
-    for name, value in list(namespace.items()):
-        if type(name) is str and name.startswith("__") and name.endswith("__") and _is_set(name, value):
-            yield f"name:{name}", lambda value=value: (value,)  # type: ignore[misc]
+    declared = _declarations(namespace)
+    bound = {name: value for name, value in list(namespace.items()) if _is_set(name, value)}
+    if declared is not None:
+        del bound[_DECLARATIONS]
+        yield "types", lambda: list(declared)
+    for kind, values in (("name", bound), ("type", declared or {})):
+        for name, value in values.items():
+            yield f"{kind}:{name}", lambda value=value: (value,)  # type: ignore[misc]
     for number, some in enumerate(_in_order(namespace)):
         yield f"{ORDER}:{number:06}", lambda some=some: some  # type: ignore[misc]
     yield "modules", lambda: _modules(namespace) or None
@@ -103,9 +114,25 @@ def parts(met: Iterable[types.ModuleType]) -> Iterator[str]:
 _DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*+(?:\.[^\W\d]\w*+)+")  # linear in the length of the source
 
 
-def _is_set(name: str, value: Any) -> bool:
+def _is_set(name: Any, value: Any) -> bool:
     """Whether cells have bound a name of Python's own: to a text, where it stands in every namespace."""
-    return name not in _STANDING or (type(value) is str and (name, value) != ("__name__", "__main__"))
+    if type(name) is not str or not (name.startswith("__") and name.endswith("__")):
+        return False
+    if name not in _STANDING:
+        return name != _BOOKKEEPING
+    return type(value) is str and (name, value) != ("__name__", "__main__")
+
+
+def _declarations(namespace: dict[str, Any]) -> dict[str, Any] | None:
+    """A copy of `__annotations__`, if it is to be saved key by key: no other object refers to it."""
+    held = namespace.get(_DECLARATIONS)
+    if type(held) is dict and sys.getrefcount(held) <= _REFERRED and all(type(one) is str for one in held):
+        return dict(held)
+    return None
+
+
+_REFERRED = 3
+"""References to a value of a namespace that a function has under a name and asks about."""
 
 
 def _in_order(namespace: dict[str, Any]) -> Iterator[list[str]]:
@@ -131,6 +158,10 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
         _APPLIED[kind](value)
     elif kind == "name":
         namespace[name] = value[0]
+    elif kind == "type":
+        namespace.setdefault(_DECLARATIONS, {})[name] = value[0]
+    elif kind == "types":  # which comes after them: labels are in their order
+        reorder(namespace.setdefault(_DECLARATIONS, {}), value)
     elif kind == "last":
         namespace["__builtins__"].__dict__["_"] = value[0]
     elif kind in ("part", "import"):
@@ -144,6 +175,11 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
     else:
         module, put = next((module, _PUT[one]) for one, module, _ in _OF_PACKAGES if one == label)
         on_import(module, partial(_put, put, value))
+
+
+def unwrapped(label: str, value: Any) -> Any:
+    """What is saved under a label, without the tuple that it may be saved in."""
+    return value[0] if label.startswith(_WRAPPED) else value
 
 
 def _put(put: Callable[[Any, Any], object], value: Any, module: Any) -> None:

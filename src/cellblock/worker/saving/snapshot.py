@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-from cellblock.labels import HELD, IMPORT, called, is_around, label_of, place_of
+from cellblock.labels import DECLARED, HELD, IMPORT, LAST, called, is_around, label_of, place_of
 from cellblock.text import represent
 from cellblock.worker.saving import (
     ambient,
@@ -50,7 +50,6 @@ __all__ = ["arrays", "classes", "codecs", "figures", "frames", "functions", "par
 
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
-_LAST = "@last"
 _PREVIEW_CHARS = 200
 _SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
 _LONG = 4096
@@ -133,7 +132,7 @@ class _Snapshot:
         begin = self.work.pieces("around")
         with self._losing("what surrounds the names"):
             for label, get in ambient.collect(self._namespace, standing):
-                with self._losing(label):
+                with self._losing(called(f"@{label}")):
                     begin(f"around {label}")
                     if (value := get()) is not None:
                         self._put_around(label, value)
@@ -216,7 +215,7 @@ class _Snapshot:
         if not is_held and id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
             self._save_simple(name, value)
             return
-        number = self._walk.add(value, name, ties=name != _LAST)
+        number = self._walk.add(value, name, ties=name != LAST and not name.startswith(DECLARED))
         self._labels[number] = name
         if is_held:
             self._modules[number] = place_of(name)[0]
@@ -246,6 +245,12 @@ class _Snapshot:
     def _called(self, number: int) -> str:
         """A root's name, or what stands for it."""
         return self._labels.get(number) or f".{number}"
+
+    def _told(self, number: int) -> str:
+        """A root's name in a sentence; of a definition without one, what it defines."""
+        if (label := self._labels.get(number)) is not None:
+            return called(label)
+        return _defined(self._walk.values[number])
 
     def _save_standard(self, key: str, number: int) -> bool:
         """Save a value that the standard pickler can do alone; False where it cannot: it nests too deep for that."""
@@ -361,7 +366,7 @@ class _Snapshot:
             name = self._labels.get(number)
             if name is None:
                 continue
-            path = path_to(culprit, self._walk.values[number], called(name))
+            path = path_to(culprit, ambient.unwrapped(name, self._walk.values[number]), called(name))
             if is_around(name) or (name, what) in self._noted:
                 continue
             if path is not None or len(roots) == 1:
@@ -371,8 +376,9 @@ class _Snapshot:
                 self._lost.append([part, PART + of, f"{what} cannot be saved", remedy])
 
     def _lose(self, number: int, error: BaseException, culprit: Any) -> None:
-        value, name = self._walk.values[number], self._labels.get(number)
-        reason, remedy = _explain(error, culprit)
+        root, name = self._walk.values[number], self._labels.get(number)
+        value = root if name is None else ambient.unwrapped(name, root)
+        reason, remedy = _explain(error, value if culprit is root else culprit)
         if name is not None:
             name = called(name)
         path = None if type(error) is Ended else path_to(culprit, value, name or kind_of(value))
@@ -393,9 +399,10 @@ class _Snapshot:
         found = {}
         for root in roots:
             for one, holder in self._walk.touched.get(root, {}).items():
-                key = self._together[self._place[holder]].key
                 if holder in self._broken:
-                    raise Unsaved(self._walk.values[root], f"it shares objects with {key}", "make it again")
+                    reason = f"it shares objects with {self._told(holder)}, which is not saved: {self._broken[holder]}"
+                    raise Unsaved(self._walk.values[root], reason, "make it again")
+                key = self._together[self._place[holder]].key
                 if one in self._memos.get(key, ()):
                     found[one] = key, self._memos[key][one]
         return found
@@ -407,8 +414,7 @@ class _Snapshot:
             return None
         group = self._together[self._place[number]]
         if number in self._broken:
-            kind, of = ("class", qualname_of(value)) if is_a(value, type) else ("function", value.__qualname__)
-            reason = f"its {kind} {of} cannot be saved: {self._broken[number]}"
+            reason = f"its {_defined(value)} cannot be saved: {self._broken[number]}"
             raise Unsaved(value, reason, "define it without that, or make it again in the next cell")
         if group.key == key:
             return None
@@ -535,6 +541,13 @@ def names_of(namespace: dict[str, Any]) -> list[str]:
     return [
         name for name in list(namespace) if type(name) is str and not (name.startswith("__") and name.endswith("__"))
     ]
+
+
+def _defined(value: Any) -> str:
+    """A definition in a sentence."""
+    if is_a(value, type):
+        return f"class {qualname_of(value)}"
+    return f"{kind_of(value).rpartition('.')[2]} {getattr(value, '__qualname__', value.__name__)}"
 
 
 def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
