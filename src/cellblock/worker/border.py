@@ -17,21 +17,14 @@ class Border:
 
     def __init__(self, tell: Callable[[Mapping[str, object]], object]) -> None:
         self._tell = tell
-        self._process = os.getpid()
         self._told: set[tuple[str, type[Exception]]] = set()
         self._blind = 0
 
     def carry_out(self, what: str, step: Callable[[], object], *, asked: bool = False) -> bool:
-        """Take a step; whether it was done. A failure is told once of its kind, and each time to a host that `asked`.
-
-        A copy of the process that was forked in the step ends with what it fails in.
-        """
+        """Take a step; True if it was done. A failure is told once of its kind, and always to a host that `asked`."""
         try:
             step()
         except Exception as error:
-            if os.getpid() != self._process:
-                traceback.print_exc()
-                os._exit(70)
             if asked or (what, type(error)) not in self._told:
                 self._told.add((what, type(error)))
                 with contextlib.suppress(OSError):

@@ -47,10 +47,10 @@ def send_packed(channel: socket.socket, message: bytes, descriptors: Sequence[in
     channel.sendmsg([message], rights, flags)
 
 
-def tell(channel: socket.socket, message: Mapping[str, object]) -> None:
+def tell(channel: socket.socket, message: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:
     """Send one message to who may not listen, or be gone: then it is dropped. Never waits."""
     with contextlib.suppress(BlockingIOError, ConnectionError):
-        send(channel, message, flags=socket.MSG_DONTWAIT)
+        send(channel, message, descriptors, flags=socket.MSG_DONTWAIT)
 
 
 def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:

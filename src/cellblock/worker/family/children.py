@@ -14,9 +14,11 @@ import socket
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 
 from cellblock.worker import control
 from cellblock.worker.ended import ended_children
+from cellblock.worker.forks import fork
 
 _PID = struct.Struct("=i")
 
@@ -37,20 +39,20 @@ class Children:
         """These close what is the nursery's own: children call them."""
         self._held = closing
 
-    def fork(self) -> int:
-        """As `os.fork`."""
+    def fork(self, work: Callable[[], object]) -> None:
+        """Have a child do this work, which ends with it."""
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         try:
-            pid = os.fork()
-            if pid == 0:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                for close in self._held:
-                    close()
-            else:
-                self._forked.add(pid)
+            self._forked.add(fork(partial(self._begin, work)))
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        return pid
+
+    def _begin(self, work: Callable[[], object]) -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        for close in self._held:
+            close()
+        work()
 
     def announce(self, init: int) -> None:
         """In a step between, before it ends: the pid of the init that it leaves."""

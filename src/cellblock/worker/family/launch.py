@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 import socket
-import traceback
 
 from cellblock.hosting.account import SANDBOX_UID, is_mapped
 from cellblock.worker import control
@@ -19,6 +18,7 @@ from cellblock.worker.confine import layout, namespaces, root
 from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl, unshare
 from cellblock.worker.family.nursery import Nursery
+from cellblock.worker.forks import fork
 
 
 def launch(
@@ -35,21 +35,19 @@ def launch(
     except WallRefused as refused:
         control.send(channel, refused.report)
         os._exit(1)
+
+    def serve() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        Nursery(channel, zygote_channel, late=seen.late, boot=boot).serve(idle_seconds)
+
     try:
-        first = os.fork()
+        first = fork(serve)
     except OSError as error:
         control.send(channel, report("start", error))
         os._exit(1)
-    if first:
-        channel.close()
-        zygote_channel.close()
-        os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
-    try:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        Nursery(channel, zygote_channel, late=seen.late, boot=boot).serve(idle_seconds)
-    except BaseException:
-        traceback.print_exc()
-    os._exit(70)
+    channel.close()
+    zygote_channel.close()
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
 
 
 def _wall_in(seen: layout.Exposure) -> None:

@@ -26,6 +26,7 @@ from cellblock.worker.confine.syscalls import CLONE_NEWNS, CLONE_NEWPID, unshare
 from cellblock.worker.environment import enter_packages
 from cellblock.worker.family.children import Children
 from cellblock.worker.family.spares import Message, Spares
+from cellblock.worker.forks import fork
 from cellblock.worker.init import process as init
 
 SESSION_UID = 1000
@@ -96,55 +97,56 @@ class Nursery:
                 case {"make": "zygote"}:
                     self._start_zygote(host, self._boot)
                 case {"make": "shell", "kind": dict(kind), "mounts": bool(mounts), "spare": bool(spare)}:
-                    if not (spare and self._spares.hand_out(kind, host)) and self._children.fork() == 0:
-                        self._make_shell(kind, host, mounts=mounts)
+                    if not (spare and self._spares.hand_out(kind, host)):
+                        self._children.fork(partial(self._make_shell, kind, host, mounts=mounts))
                 case {"make": "branch", "kind": dict(kind), "mounts": bool(mounts)}:
-                    if self._children.fork() == 0:
-                        self._make_nested(kind, host, more, mounts=mounts)
+                    self._children.fork(partial(self._make_nested, kind, host, more, mounts=mounts))
 
         with host:
             Border(partial(control.tell, host)).carry_out("start", make)
 
     def _start_zygote(self, host: socket.socket, boot: str) -> None:
         ours, theirs = control.pair()
+
+        def become() -> None:
+            ours.close()
+            self._children.close()
+            self._become_zygote(host, theirs, boot)
+
         with theirs:
-            if self._children.fork() == 0:
-                ours.close()
-                self._children.close()
-                self._become_zygote(host, theirs, boot)
+            self._children.fork(become)
         self._spares.use(ours)
 
     def _make_shell(self, kind: Message, host: socket.socket, *, mounts: bool = False) -> None:
         """In a child: new namespaces, then their first process; this one is only the step between."""
         with _told(host):
             namespaces.split(inside=SESSION_UID)
-            first = os.fork()
-            if first == 0:
-                self._furnish(kind, host, mounts=mounts, nested=False)
-            self._children.announce(first)
-            os._exit(0)
+            self._children.announce(fork(partial(self._furnish, kind, host, mounts=mounts, nested=False)))
 
     def _make_nested(self, kind: Message, host: socket.socket, namespaces_of: list[int], *, mounts: bool) -> None:
         """In a child: as `_make_shell`, in namespaces nested in those of a session, by descriptors of two of its own.
 
         Its step between is of the session's pid namespace, and so adopted by its init.
         """
+
+        def step() -> None:
+            with _told(host):
+                unshare(CLONE_NEWPID)
+                fork(partial(self._furnish, kind, host, mounts=mounts, nested=True))
+
         with _told(host):
             user, processes = namespaces_of
             namespaces.nest(user, processes, inside=SESSION_UID)
             os.close(user)
             os.close(processes)
-            if os.fork() == 0:
-                unshare(CLONE_NEWPID)
-                if os.fork() == 0:
-                    self._furnish(kind, host, mounts=mounts, nested=True)
-            os._exit(0)
+            fork(step)
 
     def _furnish(self, kind: Message, host: socket.socket, *, mounts: bool, nested: bool) -> None:
         """In the first process of new namespaces: become a session's init. Does not return."""
-        self._children.close()
-        sizes = {name: int(str(kind[name])) for name in _SIZES}
-        init.run(host, **sizes, late=self._late, mounts=mounts, nested=nested)
+        with _told(host):
+            self._children.close()
+            sizes = {name: int(str(kind[name])) for name in _SIZES}
+            init.run(host, **sizes, late=self._late, mounts=mounts, nested=nested)
 
     def _become_zygote(self, host: socket.socket, nursery: socket.socket, boot: str) -> None:
         """In a child: a root like a session's, then a zygote in it, as another program if that has a file to `boot`.
@@ -176,13 +178,14 @@ class Nursery:
 
 @contextlib.contextmanager
 def _told(host: socket.socket) -> Iterator[None]:
-    """In a child, around what does not return: what it fails in is told, and ends it."""
+    """In a child: what it fails in is told, and ends it."""
     try:
         yield
     except WallRefused as refused:
         control.tell(host, refused.report)
+        os._exit(1)
     except BaseException as error:
         control.tell(host, report("root", error))
         if not isinstance(error, OSError):
             traceback.print_exception(error)
-    os._exit(1)
+        os._exit(1)

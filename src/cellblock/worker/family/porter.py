@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 from collections.abc import Mapping
+from functools import partial
 
 from cellblock.hosting import sockets
 from cellblock.worker import control
@@ -31,6 +32,7 @@ from cellblock.worker.confine.syscalls import (
     openat2,
     unshare,
 )
+from cellblock.worker.forks import fork
 
 _SHUT = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
 _NOBODY = 2**32 - 2
@@ -49,21 +51,21 @@ def serve(channel: socket.socket) -> None:
         request, descriptors = control.receive(channel)
         if request is None:
             os._exit(0)
-        if os.fork() == 0:
-            channel.close()
-            _answer(sockets.adopted(descriptors[0]), request, owners)
+        fork(partial(_answer, channel, descriptors[0], request, owners))
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _answer(host: socket.socket, request: Mapping[str, object], owners: int | None) -> None:
+def _answer(channel: socket.socket, answers: int, request: Mapping[str, object], owners: int | None) -> None:
+    """In a child."""
+    channel.close()
+    host = sockets.adopted(answers)
     try:
         tree, ownerless = _fetch(request, owners)
     except OSError as error:
-        control.send(host, {"failed": error.errno, "reason": error.strerror or str(error)})
-        os._exit(1)
-    control.send(host, {"ownerless": ownerless}, [tree])
-    os._exit(0)
+        control.tell(host, {"failed": error.errno, "reason": error.strerror or str(error)})
+    else:
+        control.tell(host, {"ownerless": ownerless}, [tree])
 
 
 def _fetch(request: Mapping[str, object], owners: int | None) -> tuple[int, bool]:
@@ -98,14 +100,14 @@ def _copy(request: Mapping[str, object]) -> int:
 def _no_owners() -> int | None:
     """A user namespace for mounts whose files are to have no owner; None where root may not make one."""
     ready, told = os.pipe()
-    holder = os.fork()
-    if holder == 0:
-        try:
+
+    def hold() -> None:
+        with contextlib.suppress(OSError):
             unshare(CLONE_NEWUSER)
             os.write(told, b"1")
             signal.pause()
-        finally:
-            os._exit(1)
+
+    holder = fork(hold)
     os.close(told)
     try:
         if not os.read(ready, 1):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 
 from cellblock.worker import control
 from cellblock.worker.family.children import Children
+from cellblock.worker.forks import fork
 
 MAKING_SECONDS = 60.0
 RETRY_SECONDS = 5.0
@@ -187,14 +188,17 @@ class Spares:
         self._tokens -= 1  # the host's own are above 0
         channel, making = control.pair()
         with making, self.zygote.dup() as zygote:
-            if self._children.fork() == 0:
+
+            def make() -> None:
                 channel.close()
                 self._make(shelf.kind, making, zygote)
+
+            self._children.fork(make)
         self._maker = shelf, channel
         self._events.register(channel, select.EPOLLIN)
 
     def _make(self, kind: Message, making: socket.socket, zygote: socket.socket) -> None:
-        """In a child: a shell and a worker in it, made as the host would. Never returns."""
+        """In a child: a shell and a worker in it, made as the host would."""
         try:
             channel, report, descriptors = self._shell(kind, making, zygote)
             if "failed" in report:
@@ -204,19 +208,20 @@ class Spares:
                 told, descriptors = {**told, "ready": report["ready"]}, [channel.detach(), *descriptors, *more]
         except BaseException as error:
             told, descriptors = {"failed": "spare", "reason": str(error), "remedy": ""}, []
-        control.send(making, told, descriptors)
-        os._exit(0)
+        control.tell(making, told, descriptors)
 
     def _shell(
         self, kind: Message, making: socket.socket, zygote: socket.socket
     ) -> tuple[socket.socket, Message, list[int]]:
         channel, end = control.pair()
         with end:
-            step = os.fork()
-            if step == 0:
+
+            def make() -> None:
                 for ours in (channel, making, zygote):
                     ours.close()
                 self._make_shell(kind, end)
+
+            step = fork(make)
         os.waitpid(step, 0)
         channel.settimeout(MAKING_SECONDS)
         report, descriptors = control.receive(channel)

@@ -21,6 +21,7 @@ from cellblock.worker.confine import namespaces
 from cellblock.worker.confine.syscalls import CLONE_NEWPID, PR_SET_DUMPABLE, name_process, prctl, setns
 from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import ENVIRONMENT
+from cellblock.worker.forks import fork
 from cellblock.worker.integrity import take_out
 
 
@@ -96,31 +97,28 @@ def _attach(
 
 def _fork(channels: tuple[socket.socket, ...], message: dict[str, object], init: int, kept: list[int], own: int) -> int:
     """The worker's pid; 0 where there is none: the host learns that as its socket closes."""
+
+    def work() -> None:
+        for channel in channels:
+            channel.close()
+        os.close(own)
+        try:
+            setns(init, namespaces.ROOM)
+        except ProcessLookupError:  # the sandbox has ended, which its host learns as the socket closes
+            os._exit(70)
+        os.close(init)
+        prctl(PR_SET_DUMPABLE, 1)
+        name_process("python")
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        main.run(message, *kept)
+
     try:
-        pid = os.fork()
+        return fork(work)
     except OSError as error:
         if not ready(init):  # a pid namespace whose first process has ended takes no other
             control.tell(channels[0], {"unmade": message["token"], "errno": error.errno})
         return 0
-    if pid == 0:
-        try:
-            for channel in channels:
-                channel.close()
-            os.close(own)
-            try:
-                setns(init, namespaces.ROOM)
-            except ProcessLookupError:  # the sandbox has ended, which its host learns as the socket closes
-                os._exit(70)
-            os.close(init)
-            prctl(PR_SET_DUMPABLE, 1)
-            name_process("python")
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            main.run(message, *kept)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(70)
-    return pid
 
 
 def _report_deaths(channel: socket.socket) -> None:

@@ -16,7 +16,6 @@ import select
 import signal
 import socket
 import time
-import traceback
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import cast
@@ -25,6 +24,7 @@ from cellblock.worker import control, ended, main
 from cellblock.worker.border import Border
 from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
 from cellblock.worker.environment import environment
+from cellblock.worker.forks import fork
 from cellblock.worker.init import ending
 from cellblock.worker.init.watch import BUSY_SECONDS, IDLE_SECONDS, UNSEEN, Excess, Watch
 from cellblock.worker.reduced import accounts, disk, walls
@@ -148,22 +148,20 @@ class Keeper:
     def _attach(self, message: dict[str, object], descriptors: list[int]) -> None:
         self._token = int(str(message["token"]))
         expected, end = control.pair()
+
+        def work() -> None:
+            ended.settle(end.fileno(), *descriptors)
+            for ours in (self._channel, expected):
+                ours.detach()  # or its number, which is another's soon, would be closed with it
+            walls.settle(self._account)
+            confine = partial(
+                walls.confine, sight=self._sight, account=self._account, program=self._program, keeper=end
+            )
+            room = main.Room(self._workspace, environment(self._workspace, self._tmp), confine)
+            main.run(message, *descriptors, room=room)
+
         with end:
-            self._worker = os.fork()
-            if self._worker == 0:
-                try:
-                    ended.settle(end.fileno(), *descriptors)
-                    for ours in (self._channel, expected):
-                        ours.detach()  # or its number, which is another's soon, would be closed with it
-                    walls.settle(self._account)
-                    confine = partial(
-                        walls.confine, sight=self._sight, account=self._account, program=self._program, keeper=end
-                    )
-                    room = main.Room(self._workspace, environment(self._workspace, self._tmp), confine)
-                    main.run(message, *descriptors, room=room)
-                except BaseException:
-                    traceback.print_exc()
-                    os._exit(70)
+            self._worker = fork(work)
         self._expected = expected
         self._poll.register(expected, select.POLLIN)
 

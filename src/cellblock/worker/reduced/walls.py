@@ -13,6 +13,7 @@ from cellblock.walls import Applied, Unavailable
 from cellblock.worker import control
 from cellblock.worker.confine import capabilities, landlock, rlimits, seccomp, syscalls
 from cellblock.worker.confine.bpf import length
+from cellblock.worker.forks import fork
 from cellblock.worker.reduced import accounts
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.sight import DEVICES, WRITABLE_DEVICES, Sight
@@ -116,11 +117,12 @@ def stop_writing(processes: list[int], most: int | None, *, account: Account | N
     if account is None:
         _limit_files(processes, most)
         return
-    child = os.fork()
-    if child == 0:
+
+    def limit() -> None:
         accounts.become(account)
         _limit_files(processes, most)
-        os._exit(0)
+
+    child = fork(limit)
     end = os.pidfd_open(child)
     ready(end, seconds=_LIMITING_SECONDS)
     os.close(end)

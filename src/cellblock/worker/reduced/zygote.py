@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import sys
-import traceback
+from functools import partial
 from typing import NoReturn
 
 from cellblock.hosting import sockets
@@ -24,6 +24,7 @@ from cellblock.worker.confine.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 from cellblock.worker.ended import ended_children
 from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
+from cellblock.worker.forks import fork
 from cellblock.worker.integrity import take_out
 from cellblock.worker.reduced import accounts, filter, keeper, walls
 from cellblock.worker.reduced.accounts import Account
@@ -70,14 +71,10 @@ def serve(channel: socket.socket) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         own = _account(message["account"])
         try:
-            pid = os.fork()
+            keepers[fork(partial(_become_keeper, channel, message, descriptors, seen, own, program))] = own
         except OSError as error:
             with sockets.adopted(descriptors.pop(0)) as host:
                 control.tell(host, report("keeper", error))
-        else:
-            if pid == 0:
-                _become_keeper(channel, message, descriptors, seen, own, program)
-            keepers[pid] = own
         for descriptor in descriptors:
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
@@ -124,23 +121,19 @@ def _become_keeper(
     account: Account | None,
     program: bytes,
 ) -> None:
-    """In a child. Never returns; the lock stays open as long as this process lives."""
-    try:
-        channel.close()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-        home = str(message["home"])
-        keeper.run(
-            sockets.adopted(descriptors[0]),
-            message,
-            sight=Sight(seen, [f"{home}/workspace", f"{home}/tmp"]),
-            account=account,
-            program=program,
-            scoped=syscalls.landlock_abi() >= walls.SCOPED_ABI,
-        )
-    except BaseException:
-        traceback.print_exc()
-    os._exit(70)
+    """In a child. The lock stays open as long as this process lives."""
+    channel.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    home = str(message["home"])
+    keeper.run(
+        sockets.adopted(descriptors[0]),
+        message,
+        sight=Sight(seen, [f"{home}/workspace", f"{home}/tmp"]),
+        account=account,
+        program=program,
+        scoped=syscalls.landlock_abi() >= walls.SCOPED_ABI,
+    )
 
 
 def _bury(keepers: dict[int, Account | None]) -> None:
@@ -170,13 +163,12 @@ def _end_all(keepers: dict[int, Account | None], account: Account | None) -> Non
 
 
 def _kill_account(account: Account) -> None:
-    child = os.fork()
-    if child == 0:
+    def kill() -> None:
         accounts.keep(account)
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
-        os._exit(0)
-    os.waitpid(child, 0)
+
+    os.waitpid(fork(kill), 0)
 
 
 def _account(value: object) -> Account | None:

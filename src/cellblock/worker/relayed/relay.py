@@ -25,6 +25,7 @@ from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import PR_SET_DUMPABLE, name_process, prctl
 from cellblock.worker.environment import enter_packages, environment
 from cellblock.worker.family.zygote import preload
+from cellblock.worker.forks import fork
 from cellblock.worker.init import ending
 from cellblock.worker.integrity import take_out
 from cellblock.worker.reduced.quota import Quota
@@ -175,9 +176,7 @@ class Relay:
         ours, theirs = control.pair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # before there is anybody who sends
         (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
-        self._worker = os.fork()
-        if self._worker == 0:
-            self._become_worker(message, theirs, stdout_end, stderr_end)
+        self._worker = fork(partial(self._become_worker, message, theirs, stdout_end, stderr_end))
         theirs.close()
         os.close(stdout_end)
         os.close(stderr_end)
@@ -185,19 +184,15 @@ class Relay:
         self._junction.join(self._token, [_Stamped(PACKET, ours, self._worker), *streams])
         self._look_at = 0.0
 
-    def _become_worker(self, message: dict[str, object], theirs: socket.socket, stdout: int, stderr: int) -> NoReturn:
-        try:
-            connection = theirs.detach()
-            ended.settle(connection, stdout, stderr)
-            prctl(PR_SET_DUMPABLE, 1)
-            name_process("python")
-            alone = self._room.known
-            confine = partial(walls.confine, memory=self._memory, program=self._program, alone=alone)
-            room = main.Room(layout.WORKSPACE, environment(layout.WORKSPACE, TMP), confine, self._memory)
-            main.run(message, connection, stdout, stderr, room=room)
-        except BaseException:
-            traceback.print_exc()
-        os._exit(70)
+    def _become_worker(self, message: dict[str, object], theirs: socket.socket, stdout: int, stderr: int) -> None:
+        connection = theirs.detach()
+        ended.settle(connection, stdout, stderr)
+        prctl(PR_SET_DUMPABLE, 1)
+        name_process("python")
+        alone = self._room.known
+        confine = partial(walls.confine, memory=self._memory, program=self._program, alone=alone)
+        room = main.Room(layout.WORKSPACE, environment(layout.WORKSPACE, TMP), confine, self._memory)
+        main.run(message, connection, stdout, stderr, room=room)
 
     def _bury(self) -> None:
         """Take the ends of the worker and of all that was adopted."""
