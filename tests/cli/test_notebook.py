@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from cellblock import Session
+
 nbformat = pytest.importorskip("nbformat")
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -63,6 +65,18 @@ def test_it_goes_on_where_told_to_or_where_the_cell_is_said_to_raise(cellblock: 
     _write(tmp_path / "tagged.ipynb", "1/0", "print('after')", tags={"1/0": ["raises-exception"]})
     done = cellblock("notebook", "run", "tagged.ipynb")
     assert (done.returncode, done.stdout) == (0, b"after\n")
+
+
+def test_an_exported_session_with_failures_is_run_to_its_end(cellblock: Cellblock, tmp_path: Path) -> None:
+    with Session() as session:
+        for source in ("n = 1", "n += 1\n1 / 0", "n += 10\nimport os; os._exit(1)", "print(n)"):
+            cell = session.run(source)
+        session.shell("exit 3")
+        (tmp_path / "in.ipynb").write_text(json.dumps(session.notebook.to_ipynb()))
+    done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
+    assert (cell.text, done.returncode, done.stdout) == ("2", 0, b"2\n")
+    assert b"4 of 4 cells ran; saved" in done.stderr
+    assert _read(tmp_path / "out.ipynb").cells[1].outputs[0].ename == "ZeroDivisionError"
 
 
 def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:

@@ -175,21 +175,22 @@ def test_every_kind_of_output_is_exported() -> None:
     )
     error = CellError(type="ValueError", message="no", traceback="Traceback:\nValueError: no", hint="try")
     usage = Usage(duration_ms=1.5, cpu_ms=1.0, memory_peak_bytes=10)
-    done = cell(number=7, outputs=outputs, error=error, state=CellState.ERROR, usage=usage, rolled_back=True)
+    done = cell(outputs=outputs, error=error, state=CellState.ERROR, usage=usage)
     image = base64.b64encode(PNG.data).decode()
     assert cells_of(notebook_of(done, blobs=(PNG, PNG, PDF))) == [
         {
             "cell_type": "code",
             "id": "c1",
-            "execution_count": 7,
+            "execution_count": 1,
             "metadata": {
                 "cellblock": {
                     "state": "error",
                     "kind": "python",
-                    "rolled_back": True,
+                    "rolled_back": False,
                     "undone": False,
                     "usage": {"duration_ms": 1.5, "cpu_ms": 1.0, "memory_peak_bytes": 10},
-                }
+                },
+                "tags": ["raises-exception"],
             },
             "source": "1",
             "outputs": [
@@ -211,7 +212,7 @@ def test_every_kind_of_output_is_exported() -> None:
                 },
                 {
                     "output_type": "execute_result",
-                    "execution_count": 7,
+                    "execution_count": 1,
                     "data": {"text/plain": "a", DATAFRAME_MIME: table},
                     "metadata": {},
                 },
@@ -415,16 +416,75 @@ def test_an_undone_cell_is_no_code_of_the_document_and_marked_on_the_page() -> N
     assert rows == [*("[1]", "completed", "0 ms", "x = 1"), *("[2]", "undone", "0 ms", "x = 2")]
 
 
-def test_a_document_leads_to_the_state_of_its_session() -> None:
+ENDS = {
+    "undone": "x.append(3)",
+    "failed": "x.append(3)\n1 / 0",
+    "interrupted": "x.append(3)\nraise KeyboardInterrupt",
+    "failed by its own error of syntax": "x.append(3)\neval('1 +')",
+    "rolled back": "x.append(3)\nimport os; os._exit(1)",
+    "no Python": "!echo x\nx.append(3)",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_document_leads_to_the_state_of_its_session(end: str) -> None:
     with Session() as session:
-        for source in ("x = [1]", "x.append(2)", "x.append(3)"):
-            session.run(source)
-        session.undo()
-        document = session.notebook.to_ipynb()
+        session.run("x = [1]")
+        session.run(ENDS[end])
+        if end == "undone":
+            session.undo()
+        session.run("x.append(4)")
+        state = session["x"]
+        document = document_of(session.notebook)
     with Session() as again:
         for piece in pieces(document):
-            again.run(piece.source)
-        assert again["x"] == [1, 2]
+            cell = again.run(piece.source)
+            assert cell.ok or (piece.may_fail and not cell.rolled_back), cell.text
+        assert again["x"] == state
+
+
+def test_a_source_that_a_policy_refused_is_no_code_of_a_document() -> None:
+    with Session(trust_level="local") as session:
+        session.run("n = 1")
+        session.run("n += 1\nimport os")
+        session.run("n += 1\ngetattr(n, '__cl' + 'ass__')")
+        state, cells = session["n"], cells_of(session.notebook)
+    assert (state, [one["cell_type"] for one in cells]) == (2, ["code", "raw", "code"])
+    told = "# not begun (SecurityError: line 2: os is not granted [import]), and not run again\n"
+    assert cells[1]["source"] == f"{told}n += 1\nimport os"
+
+
+def test_a_cell_without_effects_says_in_one_line_why_it_is_no_code() -> None:
+    error = CellError(type="ProcessDied", message="left\nimport os", kind="crashed")
+    ended = cell(source="x", error=error, state=CellState.ERROR)
+    (lost,) = cells_of(notebook_of(ended))
+    (back,) = cells_of(notebook_of(replace(ended, rolled_back=True)))
+    assert lost["source"] == "# lost with its process (ProcessDied: left import os), and not run again\nx"
+    assert back["source"] == "# rolled back (ProcessDied: left import os), and not run again\nx"
+
+
+def test_exports_name_the_executions_that_they_lack() -> None:
+    with Session() as session:
+        first, second = session.run("n = 1"), session.run("n += 1")
+        assert "executions" not in session.notebook.to_html()
+        for again in (first, first, second):
+            session.rerun(again.id)
+        last = session.run("n")
+        session.run("n += 1")
+        session.delete(last.id)
+        notebook = session.notebook
+    note = "executions that are not here: 1-3, 6 (of cells run again since, undone or deleted)"
+    said, *cells = cells_of(notebook)
+    assert (said["cell_type"], said["source"]) == ("raw", f"# {note}")
+    assert [one["execution_count"] for one in cells] == [4, 5, 7]
+    assert f"3 cells, {note}" in " ".join(Page(notebook.to_html()).words)
+
+
+def test_most_ranges_of_executions_that_are_not_here_are_counted() -> None:
+    said, *_ = cells_of(notebook_of(*(cell(f"c{n}", number=n) for n in range(1, 60, 2))))
+    listed = ", ".join(map(str, range(2, 42, 2)))
+    of = "(of cells run again since, undone or deleted)"
+    assert said["source"] == f"# executions that are not here: {listed} and 9 more ranges {of}"
 
 
 @pytest.mark.threat("W8")

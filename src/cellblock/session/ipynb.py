@@ -9,18 +9,28 @@ from math import isfinite
 from cellblock.cell import Cell, CellError
 from cellblock.outputs import Output, OutputType
 from cellblock.session.rich import rich
-from cellblock.session.shown import Blob, Shown
-from cellblock.text import valid
+from cellblock.session.shown import Blob, Shown, absent
+from cellblock.text import line, valid
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PYTHON = "text/x-python"
+MAY_FAIL = "raises-exception"
+"""The tag of a cell whose failure does not stop a run of the document."""
 
 
 def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
     """The document as JSON. Text is kept as it is, terminal colours too: Jupyter shows those itself.
 
-    Cells that were undone are raw ones. `private` is why the session holds private data, where it does.
+    Cells that left no effects are raw, and those that failed with some are tagged "raises-exception": a run of the
+    document passes over the ones, and goes on after the others. `private` is why the session holds private data, where
+    it does.
     """
+    written, numbers = list[dict[str, object]](), list[int]()
+    for place, shown in enumerate(cells):
+        written.append(_cell(shown, place))
+        numbers.append(shown.cell.number)
+    if note := absent(numbers):
+        written.insert(0, _raw("executions-not-here", f"# {note}", {}))
     return {
         "nbformat": 4,
         "nbformat_minor": 5,
@@ -34,23 +44,36 @@ def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
             },
             **({"cellblock": {"private": valid(private)}} if private else {}),
         },
-        "cells": [_cell(shown, place) for place, shown in enumerate(cells)],
+        "cells": written,
     }
 
 
 def _cell(shown: Shown, place: int) -> dict[str, object]:
     cell = shown.cell
-    written = {
-        "id": cell.id if _ID.fullmatch(cell.id) else f"cell-{place}",
-        "metadata": {"cellblock": _facts(cell)},
-        "source": valid(_source(cell)),
-    }
-    if not cell.undone:
-        return {"cell_type": "code", **written, **outcome(shown)}
-    # who runs the document is to come to the session's state; of no type, it would be HTML of a page that is made of it
-    metadata = {"cellblock": _facts(cell), "format": _PYTHON, "raw_mimetype": _PYTHON}
-    source = f"# undone, and not run again\n{written['source']}"
-    return {"cell_type": "raw", **written, "metadata": metadata, "source": source}
+    id, source = cell.id if _ID.fullmatch(cell.id) else f"cell-{place}", valid(_source(cell))
+    metadata: dict[str, object] = {"cellblock": _facts(cell)}
+    if why := _without_effects(cell):
+        return _raw(id, f"# {why}, and not run again\n{source}", metadata)
+    if cell.error is not None:
+        metadata["tags"] = [MAY_FAIL]
+    return {"cell_type": "code", "id": id, "metadata": metadata, "source": source, **outcome(shown)}
+
+
+def _raw(id: str, source: str, metadata: dict[str, object]) -> dict[str, object]:
+    # of no type, it would be HTML of a page that is made of it
+    metadata = {**metadata, "format": _PYTHON, "raw_mimetype": _PYTHON}
+    return {"cell_type": "raw", "id": id, "metadata": metadata, "source": source}
+
+
+def _without_effects(cell: Cell) -> str:
+    """The reason for which a session's state has nothing of a cell; "" where it has."""
+    if cell.undone or cell.error is None:
+        return "undone" if cell.undone else ""
+    told = line(f"{cell.error.type}: {cell.error.message}")
+    if cell.rolled_back or cell.error.kind == "crashed":
+        return f"{'rolled back' if cell.rolled_back else 'lost with its process'} ({told})"
+    trace = cell.error.traceback  # of a source that was refused, or is no Python, it is the place in the source
+    return f"not begun ({told})" if cell.kind == "python" and trace and "Traceback" not in trace else ""
 
 
 def outcome(shown: Shown) -> dict[str, object]:

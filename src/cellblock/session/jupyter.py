@@ -18,7 +18,7 @@ from typing import Any, Literal
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError
 from cellblock.nesting import Nesting
-from cellblock.session.ipynb import outcome
+from cellblock.session.ipynb import MAY_FAIL, outcome
 from cellblock.session.shown import IMAGES, Blob, Prose, Shown
 
 _SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
@@ -63,7 +63,7 @@ def pieces(document: object) -> list[Piece]:
         metadata = cell.get("metadata")
         tags = metadata.get("tags", ()) if isinstance(metadata, Mapping) else ()
         kind, runs = _runs(source)
-        found.append(Piece(place, kind, runs, isinstance(tags, list) and "raises-exception" in tags))
+        found.append(Piece(place, kind, runs, isinstance(tags, list) and MAY_FAIL in tags))
     return found
 
 

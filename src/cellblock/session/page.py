@@ -15,7 +15,7 @@ from cellblock.cell import Cell, CellError, CellState
 from cellblock.outputs import DATAFRAME_MIME, Output, OutputType
 from cellblock.session.page_style import FRAME_STYLE, STYLE
 from cellblock.session.rich import apart, image, markdown, rich
-from cellblock.session.shown import Blob, Prose, Shown
+from cellblock.session.shown import Blob, Prose, Shown, absent
 from cellblock.text import as_terminal, inert
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -25,11 +25,13 @@ _MAX_ROWS = 100
 
 def page(cells: Iterable[Shown | Prose], *, private: str = "") -> str:
     """The whole page. Its size is that of the sources, outputs and images together, images by 4/3."""
-    many, sections = 0, list[str]()
+    numbers, sections = list[int](), list[str]()
     for one in cells:
-        many += isinstance(one, Shown)
+        numbers += [one.cell.number] if isinstance(one, Shown) else []
         sections += _cell(one) if isinstance(one, Shown) else _prose(one)
-    count = "1 cell" if many == 1 else f"{many} cells"
+    count = "1 cell" if len(numbers) == 1 else f"{len(numbers)} cells"
+    if note := absent(numbers):
+        count += f", {note}"
     return "".join(
         (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',

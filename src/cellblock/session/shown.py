@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from cellblock.cell import Cell
 from cellblock.outputs import Output
@@ -59,3 +60,14 @@ def shown(cell: Cell, blobs: Mapping[str, Blob]) -> Shown:
         return () if start is None else tuple(blobs[uri] for uri in uris[start : ends[start]])
 
     return Shown(cell, tuple((output, belonging(output)) for output in cell.outputs))
+
+
+def absent(numbers: Iterable[int]) -> str:
+    """The executions whose numbers are missing; "" where none up to the highest is."""
+    gaps = [(low + 1, high - 1) for low, high in pairwise(sorted({0, *numbers})) if high - low > 1]
+    listed = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps[:_MOST_GAPS])
+    more = f" and {len(gaps) - _MOST_GAPS} more ranges" if len(gaps) > _MOST_GAPS else ""
+    return f"executions that are not here: {listed}{more} (of cells run again since, undone or deleted)" if gaps else ""
+
+
+_MOST_GAPS = 20

@@ -20,7 +20,7 @@ from cellblock.session.account import Account
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses
 from cellblock.session.rich import markdown
-from cellblock.text import inert
+from cellblock.text import inert, valid
 from cellblock.wire import messages as m
 from cellblock.wire.codec import decode_event
 from cellblock.wire.frames import Frame, ProtocolError
@@ -30,6 +30,7 @@ from fuzzer.cases import Case
 from fuzzer.target import Target
 
 markdown("# [a](b) `c`", {})  # what it imports and makes when it is first used
+valid("\ud800")  # the same
 
 
 def _read_text(case: Case) -> tuple[list[Text | Place], list[Written]]:
@@ -195,9 +196,16 @@ class Elements(HTMLParser):
 def _check_document(document: dict[str, Any]) -> None:
     """The parts of nbformat 4.5 that come from inside."""
     (cell,) = document["cells"]
-    assert cell.keys() == {"cell_type", "id", "execution_count", "metadata", "source", "outputs"}
     assert type(cell["source"]) is str
-    assert cell["metadata"].keys() == {"cellblock"}
+    if cell["cell_type"] == "raw":
+        assert cell.keys() == {"cell_type", "id", "metadata", "source"}
+        assert cell["metadata"].keys() == {"cellblock", "format", "raw_mimetype"}
+        assert cell["source"].partition("\n")[0].endswith(", and not run again"), "a reason of several lines"
+        return
+    assert cell.keys() == {"cell_type", "id", "execution_count", "metadata", "source", "outputs"}
+    assert cell["metadata"].keys() - {"cellblock"} == (
+        {"tags"} if cell["metadata"]["cellblock"]["state"] == "error" else set()
+    )
     for output in cell["outputs"]:
         kind = output["output_type"]
         if kind == "stream":
