@@ -113,6 +113,28 @@ def test_log_and_show(stored: Run) -> None:
     assert "[1]" in text
 
 
+def test_log_gives_the_revision_of_each_commit_that_first_parents_lead_to(cellblock: Run, url: str) -> None:
+    with Session("main", state=Versioned(url)) as session:
+        session.run("base = 1")
+        with session.branch("side") as side:
+            side.run("theirs = 2")
+            session.run("ours = 3")
+            session.merge(side)
+        session.run("after = 4")
+
+    def revisions(*words: str) -> list[list[str]]:
+        shown = cellblock("sessions", "log", "main", *words, "--store", url).stdout.decode().splitlines()
+        return [row.split()[:2] for row in shown]
+
+    title, *rows = revisions()
+    assert title == ["COMMIT", "REVISION"]
+    assert [name for _, name in rows] == ["HEAD", "HEAD~1", "HEAD~2", "-", "HEAD~3", "HEAD~4"]
+    assert [name for _, name in revisions("HEAD~1", "--limit", "4")[1:]] == ["HEAD~1", "HEAD~1~1", "-", "HEAD~1~2"]
+    for commit, name in rows:
+        told = _json(cellblock("sessions", "show", "main", commit if name == "-" else name, "--json", "--store", url))
+        assert told["id"].startswith(f"sha256-{commit}")
+
+
 def test_imports_and_definitions_of_a_session_are_shown_as_source(cellblock: Run, url: str) -> None:
     with Session("defs", state=Versioned(url)) as session:
         session.run("import math\ndef area(r): return r")

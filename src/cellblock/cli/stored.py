@@ -20,7 +20,7 @@ from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.earlier import Earlier, Source
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
-from cellblock.session.timeline import before, difference
+from cellblock.session.timeline import before, difference, first_parents
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 from cellblock.text import name as named
 
@@ -63,15 +63,18 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
 def do_log(store: Store, arguments: argparse.Namespace) -> int:
     """A line for each commit."""
     session = _read(store, arguments)
-    commits = list(islice(session.log(arguments.revision or "HEAD"), min(max(arguments.limit, 0), _MOST_COMMITS)))
+    start: str = arguments.revision or "HEAD"
+    commits = list(islice(session.log(start), min(max(arguments.limit, 0), _MOST_COMMITS)))
+    revisions = {one.id: f"{start}~{up}" if up else start for up, one in enumerate(first_parents(commits))}
     marks = _marks(session)
     if arguments.json:
         return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
     table(
-        ("COMMIT", "CELL", "KIND", "WHEN", "REFS", "WHAT"),
+        ("COMMIT", "REVISION", "CELL", "KIND", "WHEN", "REFS", "WHAT"),
         [
             (
                 _short(commit.id),
+                revisions.get(commit.id, ""),
                 str(commit.number) if commit.number else "-",
                 commit.kind,
                 _ago(commit.created),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -96,7 +96,7 @@ def led_to(session: StoredSession, stands: str, step: str, known: str | None) ->
 
     CellblockError where it is none of these; it names the commit where that is `known`.
     """
-    for commit in _line(session, stands):
+    for commit in first_parents(session.log(stands)):
         if step_of(commit) == step:
             return commit
     raise CellblockError(
@@ -108,7 +108,7 @@ def led_to(session: StoredSession, stands: str, step: str, known: str | None) ->
 def deleted_since(session: StoredSession, stands: str, since: str) -> set[str]:
     """The cells that were deleted since a commit, of those that lead to the one where the session `stands`."""
     deleted: set[str] = set()
-    for commit in _line(session, stands):
+    for commit in first_parents(session.log(stands)):
         if commit.id == since:
             break
         told: Any = commit.detail.get("deleted", ())
@@ -116,11 +116,11 @@ def deleted_since(session: StoredSession, stands: str, since: str) -> set[str]:
     return deleted
 
 
-def _line(session: StoredSession, stands: str) -> Iterator[Commit]:
-    """The commits that lead to one, newest first, without those that were merged."""
-    wanted = stands
-    for commit in session.log(stands):
-        if commit.id == wanted:
+def first_parents(log: Iterable[Commit]) -> Iterator[Commit]:
+    """The commits of a log without those that were merged: `HEAD`, `HEAD~1`, and so on."""
+    wanted: str | None = None
+    for commit in log:
+        if wanted in (None, commit.id):
             yield commit
             wanted = commit.parents[0] if commit.parents else ""
 

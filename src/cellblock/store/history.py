@@ -117,18 +117,24 @@ class History:
         return commit
 
     def log(self, start: str) -> Iterator[Commit]:
-        """The commits from `start` on, the deeper ones first; each is read once, when it is asked for."""
+        """The commits from `start` on, the deeper ones first; each is read once, when it is asked for.
+
+        Of commits of one depth, that of the line of first parents is the first.
+        """
         first = self.resolve(start)
-        seen, found = {first.id}, {first.id: first}
+        seen, found, line = {first.id}, {first.id: first}, first.id
         waiting = [_order(first)]
         while waiting:
-            commit = found.pop(heapq.heappop(waiting)[2])
+            if (commit := found.pop(heapq.heappop(waiting)[-1], None)) is None:
+                continue  # it was the line's
             yield commit
             for parent in commit.parents:
                 if parent not in seen:
                     seen.add(parent)
                     found[parent] = self.load(parent)
                     heapq.heappush(waiting, _order(found[parent]))
+            if commit.id == line and (line := commit.parents[0] if commit.parents else "") in found:
+                heapq.heappush(waiting, _order(found[line], is_first=True))
 
     def ancestor(self, one: str, other: str) -> Commit | None:
         """The deepest commit from which both come; None if there is none. Reads what is between."""
@@ -139,7 +145,7 @@ class History:
         waiting = [_order(commit) for commit in found.values()]
         heapq.heapify(waiting)
         while waiting:
-            commit = found[heapq.heappop(waiting)[2]]
+            commit = found[heapq.heappop(waiting)[-1]]
             if sides[commit.id] == 3:
                 return commit
             for parent in commit.parents:
@@ -200,6 +206,6 @@ def shown(id: str) -> str:
     return id[7:19]
 
 
-def _order(commit: Commit) -> tuple[int, int, str]:
+def _order(commit: Commit, *, is_first: bool = False) -> tuple[int, bool, int, str]:
     """Deeper first, so that no commit comes before one that it is a parent of."""
-    return (-commit.depth, -commit.created, commit.id)
+    return (-commit.depth, not is_first, -commit.created, commit.id)

@@ -328,13 +328,13 @@ class StoreConformance:
         held.move("side")
         commit(held, {"y": 2}, message="2 on side")
         commit(held, {"y": 3}, message="3 on side")
-        with held.batch() as batch:
-            parents = (held.branches()["side"], held.branches()["main"])
-            batch.commit(kind="merge", message="4", trees={}, parents=parents)
-        messages = [one.message for one in held.log()]
-        assert messages[:2] == ["4", "3 on side"]
-        assert sorted(messages[2:4]) == ["2 on main", "2 on side"]
-        assert messages[4:] == ["1"]
+        both = held.branches()["side"], held.branches()["main"]
+        for parents, second in ((both, "side"), (both[::-1], "main")):  # of one depth: the line of first parents first
+            with held.batch() as batch:
+                merged = batch.commit(kind="merge", message="4", trees={}, parents=parents)
+            messages = [one.message for one in held.log(merged.id)]
+            assert messages[:3] == ["4", "3 on side", f"2 on {second}"]
+            assert sorted(messages[3:]) == ["1", f"2 on {'main' if second == 'side' else 'side'}"]
         assert [one.message for one in islice(held.log("main"), 1)] == ["2 on main"]
 
     def test_common_ancestor_is_the_newest(self, held: HeldSession) -> None:
