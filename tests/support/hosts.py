@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import ctypes
 import os
 import resource
 import signal
@@ -76,6 +77,19 @@ def _no_executable() -> None:
     sys.executable = None  # type: ignore[assignment]
 
 
+def _other_machine() -> None:
+    own = sys.implementation._multiarch
+    sys.implementation._multiarch = "riscv64-linux-gnu"
+    import cellblock.hosting.machine  # noqa: F401
+
+    sys.implementation._multiarch = own  # the standard library looks for files of its own by it
+
+
+def _locked_securebits() -> None:
+    """What root starts from now on is given no capability."""
+    assert ctypes.CDLL(None).prctl(28, 0x2F, 0, 0, 0) == 0
+
+
 def _little_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
 
@@ -91,6 +105,8 @@ SET: dict[str, Callable[[], object]] = {
     "frozen program": _frozen_program,
     "embedded Python": _embedded_python,
     "no executable": _no_executable,
+    "other machine": _other_machine,
+    "locked securebits": _locked_securebits,
     "umask 077": lambda: os.umask(0o077),
     "no directory": lambda: _no_directory(),
     "no streams": lambda: (os.close(0), os.close(2)),
@@ -244,8 +260,8 @@ if __name__ == "__main__":
     if condition == "interpreter ends":
         atexit.register(_used, wanted, lambda: None)
         import cellblock  # noqa: F401
-    elif condition == "guarded sockets":
-        _guarded_sockets()  # before the import too
+    elif condition in ("guarded sockets", "other machine"):
+        SET[condition]()  # before the import
         _used(wanted, lambda: None)
     else:
         _used(wanted, SET.get(condition, lambda: None))

@@ -100,8 +100,9 @@ def attempt(function, *args, **options):
     except OSError as error:
         return name_of(error)
 def call(name, *args):
+    from cellblock.hosting.machine import MACHINE
     from cellblock.worker.confine.syscall_numbers import NUMBERS
-    number = NUMBERS[os.uname().machine].get(name)
+    number = NUMBERS[MACHINE].get(name)
     if number is None:
         return "absent"
     libc = ctypes.CDLL(None, use_errno=True)

@@ -186,7 +186,8 @@ def try_int80():
     code.write(bytes.fromhex("b814000000" "cd80" "c3"))  # mov eax, 20 (getpid of i386); int 0x80; ret
     address = ctypes.addressof(ctypes.c_char.from_buffer(code))
     ctypes.CFUNCTYPE(ctypes.c_int)(address)()
-if os.uname().machine != "x86_64":
+from cellblock.hosting.machine import MACHINE
+if MACHINE != "x86_64":
     answer = "not x86_64"
 else:
     child = os.fork()
@@ -204,8 +205,9 @@ answer
         """
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
+from cellblock.hosting.machine import MACHINE
 answer = "not x86_64"
-if os.uname().machine == "x86_64":
+if MACHINE == "x86_64":
     answer = errno.errorcode[ctypes.get_errno()] if libc.syscall(ctypes.c_long(0x40000000 + 39)) < 0 else "returned"
 answer
 """,

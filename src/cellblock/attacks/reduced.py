@@ -140,8 +140,9 @@ def _races(host: Host) -> tuple[object, object]:
     size = os.stat(secret).st_size
     answer = host.cell(f"""
 import ctypes, threading
+from cellblock.hosting.machine import MACHINE
 from cellblock.worker.confine.syscall_numbers import NUMBERS
-number = NUMBERS[os.uname().machine]["newfstatat"]
+number = NUMBERS[MACHINE]["newfstatat"]
 libc = ctypes.CDLL(None)
 texts = [os.path.abspath({own!r}).encode(), {secret!r}.encode()]
 path, answer = ctypes.create_string_buffer(4096), ctypes.create_string_buffer(256)

@@ -134,8 +134,8 @@ def _laid_out() -> Iterator[Bait]:
     import socket
     import tempfile
 
+    from cellblock.hosting.machine import MACHINE
     from cellblock.worker.confine.syscall_numbers import NUMBERS
-    from cellblock.worker.confine.syscalls import MACHINE
 
     try:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it

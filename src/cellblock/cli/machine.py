@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cellblock.executors.system import wsl
+from cellblock.hosting.machine import MACHINE
 
 _SWITCHES = (
     "user.max_user_namespaces",
@@ -56,7 +57,7 @@ def inspect() -> Machine:
     return Machine(
         system=platform.system(),
         kernel=platform.release(),
-        architecture=platform.machine(),
+        architecture=MACHINE or platform.machine(),
         python=sys.executable,
         python_version=platform.python_version(),
         user=os.getuid() if hasattr(os, "getuid") else -1,

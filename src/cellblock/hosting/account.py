@@ -20,10 +20,10 @@ def is_mapped(uid: int) -> bool:
     return any(first <= uid < first + count for first, _, count in ranges)
 
 
-def missing_capabilities() -> list[str]:
-    """Those that root needs for it and does not have, by name."""
+def missing_capabilities(which: str = "CapEff") -> list[str]:
+    """Those that root needs for it and does not have in that set of its, by name."""
     with open("/proc/self/status", encoding="ascii") as file:
-        held = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
+        held = next(int(line.split()[1], 16) for line in file if line.startswith(f"{which}:"))
     return [name for name, number in _CAPABILITIES.items() if not held >> number & 1]
 
 

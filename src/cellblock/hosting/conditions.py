@@ -20,13 +20,15 @@ from types import BuiltinFunctionType
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.account import SANDBOX_UID, is_mapped, missing_capabilities
+from cellblock.hosting.machine import MACHINE
 from cellblock.hosting.shortage import limit
 
 BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../worker/__main__.py"))
 """The program that interpreters are started with."""
 _LEAST_FILE = 64 * 1024
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_OPENAT2, _PR_GET_DUMPABLE, _CLONE_THREAD = 437, 3, 0x10000
+_OPENAT2, _PR_GET_DUMPABLE, _PR_GET_SECUREBITS, _CLONE_THREAD = 437, 3, 27, 0x10000
+_SECBIT_NOROOT = 1
 _NUMBERS = {
     "x86_64": {"clone": 56, "umask": 95, "setgroups": 116, "setresuid": 117, "setresgid": 119},
     "aarch64": {"clone": 220, "umask": 166, "setgroups": 159, "setresuid": 147, "setresgid": 149},
@@ -63,6 +65,11 @@ def no_interpreter(python: str | None = None) -> str:
     return f"{what}, so there is no interpreter to start sessions with"
 
 
+def other_machine() -> str:
+    """An interpreter for a machine whose system calls no filter knows."""
+    return "" if MACHINE in _NUMBERS else f"sessions have no walls on {MACHINE or 'a 32-bit system'}"
+
+
 def without_proc() -> str:
     """A root directory without a /proc, by which processes are told apart."""
     return "" if os.path.exists("/proc/self/status") else "there is no /proc"
@@ -85,8 +92,11 @@ def chrooted() -> str:
 def powerless() -> str:
     """A root without the capabilities that it takes to run sessions as an account of their own."""
     with suppress(OSError):  # there may be no /proc
-        if os.getuid() == 0 and is_mapped(SANDBOX_UID) and (missing := missing_capabilities()):
-            return f"root runs sessions as the account {SANDBOX_UID}, and has no {', '.join(missing)} here"
+        if os.getuid() == 0 and is_mapped(SANDBOX_UID):
+            is_nobody = _by_library("prctl", _PR_GET_SECUREBITS, 0, 0, 0, 0) & _SECBIT_NOROOT
+            if missing := missing_capabilities("CapAmb") if is_nobody else missing_capabilities():
+                whose = "what it starts has (SECBIT_NOROOT)" if is_nobody else "has"
+                return f"root runs sessions as the account {SANDBOX_UID}, and {whose} no {', '.join(missing)} here"
     return ""
 
 
@@ -114,7 +124,7 @@ def filtered() -> str:
         harmless["umask"] = (_umask(),)
         if os.getuid() == 0 and is_mapped(SANDBOX_UID) and not missing_capabilities():
             harmless |= {"setgroups": (-1, 0), "setresgid": (-1, -1, -1), "setresuid": (-1, -1, -1)}
-    for name, number in _NUMBERS.get(os.uname().machine, {}).items():
+    for name, number in _NUMBERS.get(MACHINE, {}).items():
         if name in harmless:
             calls[name] = partial(_by_library, "syscall", number, *harmless[name])
     return _refused(calls)
@@ -151,11 +161,12 @@ def _refused(calls: Mapping[str, Callable[[], object]]) -> str:
     return ""
 
 
-def _by_library(name: str, *arguments: int) -> None:
+def _by_library(name: str, *arguments: int) -> int:
     import ctypes
 
-    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) < 0:
+    if (answer := int(getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments))) < 0:
         raise OSError(ctypes.get_errno(), "")
+    return answer
 
 
 _FILTER = (
@@ -167,6 +178,7 @@ _TABLE: dict[Look, tuple[str, str]] = {
     replaced: ("threads", "open sessions in a process without it; with gunicorn, in its gthread workers"),
     packed: ("python", "install it, or unpack the archive; PyInstaller keeps its files by --collect-all cellblock"),
     no_interpreter: ("python", "name a CPython 3.11 or newer of this machine: Session(python=…)"),
+    other_machine: ("seccomp", "use a CPython for x86_64 or aarch64, or trust_level='local' for harmless code"),
     without_proc: ("root", "mount one: mount -t proc proc /proc"),
     without_dev: ("root", "have the container or mount namespace around the program bind them from the host's /dev"),
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
@@ -176,7 +188,9 @@ _TABLE: dict[Look, tuple[str, str]] = {
     filtered_more: _FILTER,
 }
 """The mechanism that lacks, and what helps."""
-WALLS: tuple[Look, ...] = (without_proc, without_dev, chrooted, powerless, small_files, filtered, filtered_more)
+WALLS: tuple[Look, ...] = (
+    other_machine, without_proc, without_dev, chrooted, powerless, small_files, filtered, filtered_more,
+)  # fmt: skip
 """Conditions of sessions behind full walls alone."""
 
 

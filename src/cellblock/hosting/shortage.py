@@ -45,11 +45,18 @@ def no_descriptors() -> CellblockError:
 def short_of(error: BaseException, failed: str = "no room for another session") -> CellblockError | None:
     """The error to raise for one that is about a resource, which it names; None for any other error."""
     number = error.errno if isinstance(error, OSError) else None
+    is_of_threads = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    if (is_of_threads or number == errno.ENOMEM) and _unshared():
+        return CellblockError(
+            f"{failed}: this program has unshared its pid namespace (CLONE_NEWPID), and may start no thread since, nor "
+            "a process once its first one there has ended",
+            hint="use sessions before that, or in a process that it starts after",
+        )
     if number == errno.EMFILE:
         return no_descriptors()
     if number == errno.ENFILE:
         what, hint = "open files of the whole machine (fs.file-max)", f"{_CLOSE}, or raise it: sysctl fs.file-max=…"
-    elif number == errno.EAGAIN or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
+    elif number == errno.EAGAIN or is_of_threads:
         soft, _ = limit("RLIMIT_NPROC")
         what = f"processes and threads (RLIMIT_NPROC is {_shown(soft)}; a control group's pids.max bounds them too)"
         hint = f"{_CLOSE}, or raise the limit: ulimit -u"
@@ -67,6 +74,18 @@ def short_of(error: BaseException, failed: str = "no room for another session") 
     else:
         return None
     return CellblockError(f"{failed}: no {what} is left", hint=hint)
+
+
+def _unshared() -> bool:
+    """Tell whether this process's children are in another pid namespace, which has no link before the first of them."""
+    try:
+        own = os.readlink("/proc/self/ns/pid")
+    except OSError:  # there may be no /proc
+        return False
+    try:
+        return os.readlink("/proc/self/ns/pid_for_children") != own
+    except FileNotFoundError:
+        return True
 
 
 def _shown(limit: int) -> str:

@@ -24,6 +24,7 @@ from cellblock.executors.container import debian
 from cellblock.executors.container.engine import Engine, ask, reason_in
 from cellblock.executors.container.recipe import CONTAINERFILE, FINISH, PIP, STACK, SUITES, Recipe
 from cellblock.executors.container.steps import Failed, Line, Step, run
+from cellblock.hosting.machine import MACHINE
 from cellblock.text import read_json
 
 LABEL = "cellblock.image"
@@ -276,7 +277,7 @@ _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux20
 
 
 async def fetch(
-    folder: Path, python: str, requirements: Sequence[Path], step: Step, *, machine: str = platform.machine()
+    folder: Path, python: str, requirements: Sequence[Path], step: Step, *, machine: str = MACHINE or platform.machine()
 ) -> None:
     """Unpack them into a folder, for CPython `python`, `3.13` say, on `machine`, `amd64` say. ImageNotBuilt."""
     machine = _MACHINES.get(machine.lower(), machine)

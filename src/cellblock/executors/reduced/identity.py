@@ -33,7 +33,7 @@ def require() -> int | None:
 
     `IsolationUnavailable` where nothing would keep a session from signalling its keeper and the host.
     """
-    conditions.require(conditions.without_dev, conditions.filtered)
+    conditions.require(conditions.other_machine, conditions.without_dev, conditions.filtered)
     if os.getuid() != 0:
         abi = syscalls.landlock_abi()
         if abi < SCOPED_ABI:

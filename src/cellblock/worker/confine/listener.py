@@ -9,8 +9,8 @@ import fcntl
 import struct
 from dataclasses import dataclass
 
+from cellblock.hosting.machine import MACHINE
 from cellblock.worker.confine.syscall_numbers import NUMBERS
-from cellblock.worker.confine.syscalls import MACHINE
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")  # id, pid, flags; struct seccomp_data: number, arch, place, arguments
 _ANSWER = struct.Struct("=QqiI")  # id, value, error, flags

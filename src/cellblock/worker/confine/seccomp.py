@@ -15,6 +15,7 @@ import os
 import socket
 from collections.abc import Mapping
 
+from cellblock.hosting.machine import MACHINE
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import syscalls
 from cellblock.worker.confine.bpf import AUDIT_ARCH, IGNORED, SUPERVISED, Clause, Match, Rule, assemble, length
@@ -195,7 +196,7 @@ def build(
     families: frozenset[int] = DEFAULT_FAMILIES,
     shared_memory: bool = True,
     supervised: bool = False,
-    machine: str = syscalls.MACHINE,
+    machine: str = MACHINE,
 ) -> bytes:
     """The filter as a BPF program for `apply`.
 
@@ -366,7 +367,7 @@ def _supervise_owners_and_counts(answers: dict[str, int | Rule]) -> None:
     answers["setrlimit"] = (*setrlimit, Clause((_none_of(0, _RLIMIT_NPROC),)))
 
 
-def build_for_branch(machine: str = syscalls.MACHINE) -> bytes:
+def build_for_branch(machine: str = MACHINE) -> bytes:
     """What a branch's process puts in front of the filter that it inherited.
 
     A program that is executed becomes a process that others may look into, and those of the session that was branched
@@ -401,7 +402,7 @@ _IOCTL_OF_SCRIBES = (0x5450, 0x5451)  # FIONCLEX, FIOCLEX
 _PRCTL_OF_SCRIBES = (3, 15, 16, 0x53564D41)  # is it dumpable, a thread's name, names of mappings
 
 
-def build_for_scribe(machine: str = syscalls.MACHINE) -> bytes:
+def build_for_scribe(machine: str = MACHINE) -> bytes:
     """What a scribe puts in front of the filter that it inherited: it reads, computes, and answers on its socket."""
     numbers = NUMBERS[machine]
     answers: dict[str, int | Rule] = dict.fromkeys(numbers, errno.EPERM)

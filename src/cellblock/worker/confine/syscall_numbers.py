@@ -103,4 +103,4 @@ NUMBERS: Mapping[str, Mapping[str, int]] = MappingProxyType(
         "aarch64": _numbered({0: _AARCH64_FROM_0, 260: _AARCH64_FROM_260, 424: _SHARED_FROM_424}),
     }
 )
-"""Machine, as `os.uname().machine` names it, to its table of name to number."""
+"""Machine, as `hosting.machine` names it, to its table of name to number."""

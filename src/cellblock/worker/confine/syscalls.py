@@ -11,10 +11,8 @@ import os
 import struct
 import sys
 
+from cellblock.hosting.machine import MACHINE
 from cellblock.worker.confine.syscall_numbers import NUMBERS
-
-MACHINE: str = os.uname().machine if sys.platform == "linux" and sys.maxsize > 2**32 else ""
-"""The key of this machine in `NUMBERS`, or a name that is not in it."""
 
 AT_FDCWD = -100
 AT_SYMLINK_NOFOLLOW = 0x100

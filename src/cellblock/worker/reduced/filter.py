@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 
-from cellblock.worker.confine import seccomp, syscalls
+from cellblock.hosting.machine import MACHINE
+from cellblock.worker.confine import seccomp
 from cellblock.worker.confine.bpf import AUDIT_ARCH, SUPERVISED, Clause, Match, Rule, assemble
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 from cellblock.worker.reduced.metadata import CALLS
@@ -36,7 +37,7 @@ _UNSUPPORTED = {
 }
 
 
-def build(machine: str = syscalls.MACHINE) -> bytes:
+def build(machine: str = MACHINE) -> bytes:
     """The filter as a BPF program; NotImplementedError on a machine without a number table."""
     if machine not in NUMBERS:
         raise NotImplementedError(f"no system call filter for {machine} [seccomp] (use x86_64 or aarch64)")

@@ -10,11 +10,11 @@ import errno
 import mmap
 import resource
 
+from cellblock.hosting.machine import MACHINE
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker.confine import capabilities, rlimits, seccomp, syscalls
 from cellblock.worker.confine.bpf import AUDIT_ARCH, Clause, Match, Rule, assemble
 from cellblock.worker.confine.syscall_numbers import NUMBERS
-from cellblock.worker.confine.syscalls import MACHINE
 
 _SIGNALS = "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo"
 _NOT_THE_RELAY = Clause((Match(0, (1,), negated=True),))
