@@ -144,6 +144,38 @@ def test_a_long_file_is_cut(open_session: Callable[..., Session]) -> None:
     assert said == "x" * 100 + "\n[500 bytes in all: read parts of it by run_python]"
 
 
+def test_a_long_list_of_files_is_cut(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(max_output_bytes=100))
+    session.run("for n in range(2_000): open(f'é{n:04}', 'w').close()")
+    listed = session.as_tools().call("list_files", "").splitlines()
+    assert listed == [*(f"é{n:04}" for n in range(14)), "and 1986 more"]
+    assert session.as_tools(["list_files"]).functions[0]().splitlines() == listed
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read_file", {"path": "binary"}),
+        ("list_files", {}),
+        ("run_python", {"code": "print('é' * 10_000)"}),
+        ("run_python", {"code": "raise ValueError('é' * 10_000)"}),
+        ("shell", {"command": "cat binary binary; exit 3"}),
+        ("write_file", {"path": "d" * 100_000, "content": ""}),
+        ("undo", {"steps": 10**4_000}),
+        ("run_python", {"d" * 100_000: 1}),
+        ("d" * 100_000, {}),
+    ],
+)
+def test_every_answer_is_cut_to_the_limit_of_output(
+    open_session: Callable[..., Session], name: str, arguments: dict[str, object]
+) -> None:
+    session = open_session(limits=ExecutionLimits(max_output_bytes=1_000))
+    session.files.write("binary", b"\xff" * 5_000)
+    session.run("for n in range(20): open(f'{n:0240}', 'w').close()")
+    answer = session.as_tools().call(name, arguments)
+    assert len(answer.encode()) < 1_200
+
+
 @pytest.mark.anyio
 async def test_the_async_twin() -> None:
     async with AsyncSession() as session:

@@ -13,6 +13,7 @@ from cellblock.cli import source
 from cellblock.cli.export import Shelf, write_document
 from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
+from cellblock.session.files import listing
 from cellblock.text import line, name
 from cellblock.walls import Applied, Wall
 
@@ -72,7 +73,7 @@ async def _names(console: Console, _argument: str) -> None:
 
 
 async def _files(console: Console, _argument: str) -> None:
-    console.say(_listed([*map(name, await console.session.files.list())], "no files"))
+    console.say(str(listing(await console.session.files.list(), most=_MOST_LISTED)))
 
 
 async def _shell(console: Console, argument: str) -> None:

@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files
 from cellblock.session.arguments import require_text
 from cellblock.session.hoststeps import HostStep
+from cellblock.text import name
 
 MAX_READ_BYTES = 256 * 2**20
-
+_MOST_LISTED = 1000
+_LONGEST_NAME = 4096
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The first files of a list, as `name` has them, and the number of the others; its `str` is text for a reader."""
+
+    names: tuple[str, ...]
+    more: int
+
+    def __str__(self) -> str:
+        return "\n".join([*self.names, *([f"and {self.more} more"] if self.more else [])]) or "no files"
+
+
+def listing(paths: Sequence[str], *, most: int = _MOST_LISTED, max_bytes: int = 200_000) -> Listing:
+    """The first of these files: at most so many, and as many as have so many bytes in a line each."""
+    names: list[str] = []
+    for shown in (name(path, _LONGEST_NAME) for path in paths[:most]):
+        max_bytes -= len(shown.encode()) + 1
+        if max_bytes < 0:
+            break
+        names.append(shown)
+    return Listing(tuple(names), len(paths) - len(names))
 
 
 class Look(Protocol):

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
+from cellblock.session.files import listing
+from cellblock.session.record import MOST_NOTE, within
 from cellblock.session.unreached import in_a_line
-from cellblock.text import BadJson, bounded, line, name, read_json, text_of, valid
+from cellblock.text import BadJson, bounded, line, read_json, text_of, valid
 from cellblock.tools.schema import Callee
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class AsyncSessionTools:
 
     def __init__(self, session: AsyncSession, include: Iterable[str] | None = None) -> None:
         """`include` names the functions that are offered; None is all. ValueError for one that there is not."""
+        self._session = session
         offered = _Functions(session).all()
         chosen = list(offered) if include is None else list(include)
         if unknown := [name for name in chosen if name not in offered]:
@@ -70,7 +73,15 @@ class AsyncSessionTools:
         ]
 
     async def call(self, name: str, arguments: str | Mapping[str, Any]) -> Answer:
-        """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives."""
+        """The answer to a call, as text: arguments as JSON text or as a mapping, whichever the endpoint gives.
+
+        It has at most the session's `max_output_bytes`, with a note where more was cut.
+        """
+        answer = await self._answer(name, arguments)
+        most = self._session.limits.max_output_bytes + MOST_NOTE
+        return Answer(within([answer], most), ok=answer.ok, cell=answer.cell)
+
+    async def _answer(self, name: str, arguments: str | Mapping[str, Any]) -> Answer:
         callee = self._callees.get(name)
         if callee is None:
             return _failed(f"there is no tool {line(name)!r}: there are {', '.join(self._callees)}")
@@ -136,7 +147,7 @@ class _Functions:
 
         async def list_files() -> str:
             """List the files of the session's workspace."""
-            return "\n".join(map(name, await self._session.files.list())) or "no files"
+            return str(listing(await self._session.files.list(), max_bytes=self._session.limits.max_output_bytes))
 
         async def read_file(path: str) -> str:
             """Read a text file of the session; a long one is cut."""

@@ -53,7 +53,7 @@ MAX_OUTPUTS = 10_000
 """Past which text that goes from stream to stream is no longer told apart."""
 _BUFFER = 256
 """Bytes that a buffer takes beside what is in it."""
-_MOST_NOTE = 100
+MOST_NOTE = 100
 """Characters by which a worker says how much it has cut."""
 
 
@@ -225,6 +225,11 @@ def model_text(
             parts.append(f"{said}: {_listed(found)}\n")
     if parts:
         parts[-1] = parts[-1].removesuffix("\n")
+    return within(parts, limit, already_cut)
+
+
+def within(parts: Sequence[str], limit: int, already_cut: int = 0) -> str:
+    """The parts as one text; its head and tail where it has more bytes than the limit."""
     size = sum(len(part) if part.isascii() else len(_encoded(part)) for part in parts)
     if size <= limit:
         return "".join(parts)
@@ -390,7 +395,7 @@ _KINDS: dict[str, ErrorKind] = {"memory": "memory", "refused": "refused"}
 
 def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
     """The error that a failure tells of. A worker cuts its texts to the limit; those of a forged one are cut here."""
-    most = limit + _MOST_NOTE
+    most = limit + MOST_NOTE
     hint, message = failure.hint, cut(failure.message, most)
     if failure.kind == "memory":
         hint, message = _LESS_MEMORY, message or "the cell ran out of memory"

@@ -37,15 +37,13 @@ from cellblock.integrations.mcp.results import (
     difference,
     notebook_uri,
 )
+from cellblock.session.files import listing
 from cellblock.session.session import AsyncSession
 from cellblock.text import name, valid
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
 
-_MOST_LISTED = 1000
-_MOST_LISTING = 200_000
-"""Characters of the names that `list_files` lists."""
 _MOST_SESSIONS = 100
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text, each of which JSON writes as six."""
@@ -159,13 +157,8 @@ class Tools:
     async def list_files(self, session: SessionName = None) -> Annotated[CallToolResult, FileList]:
         """List the files of a session's workspace."""
         async with self._using(session) as one:
-            paths, left = await one.files.list(), _MOST_LISTING
-            files: list[str] = []
-            while len(files) < min(len(paths), _MOST_LISTED) and left > 0:
-                files.append(name(paths[len(files)], 4096))
-                left -= len(files[-1])
-            found = FileList(session=str(one.name), files=files, more=len(paths) - len(files))
-        return answer(found, "\n".join(found.files) + (f"\nand {found.more} more" if found.more else "") or "no files")
+            found = listing(await one.files.list())
+        return answer(FileList(session=str(one.name), files=list(found.names), more=found.more), str(found))
 
     async def read_file(
         self,
