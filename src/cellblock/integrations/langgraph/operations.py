@@ -7,6 +7,7 @@ cell has what tells its call apart from others in its source, and the commit of 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from itertools import islice
@@ -17,8 +18,10 @@ from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.hosting import to_thread
 from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.outputs import OutputType
+from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
 from cellblock.session.session import AsyncSession
+from cellblock.session.threads import off_loop
 from cellblock.text import name, row, valid
 
 MOST_FILE_BYTES = 20 * 2**20
@@ -27,6 +30,8 @@ _MOST_READ = 50_000
 """Characters of a file that are shown at once."""
 _MOST_LINES = 2_000
 _MOST_NEW = 100
+_ROW_BYTES = 100
+"""Of a path in a list of files, about."""
 _MARK = "\n# tool call "
 _MOST_IMAGES = 4
 _MOST_IMAGE_BYTES = 200_000
@@ -98,15 +103,23 @@ async def run_file(session: AsyncSession, call: Call) -> Told:
     if (cell := await _done(session, call.key)) is not None:
         return _told(session, cell)
     data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
-    return await _run_once(session, _text(data, call["file_path"]), call.key)
+    source = await off_loop(len(data), _text, data, call["file_path"])
+    return await _run_once(session, source, call.key)
 
 
 async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
     if (cell := await _done(session, key)) is not None:
         return _told(session, cell)
-    before = set(await session.files.list())
+    before = await session.files.list()
     cell = await session.run(source + _MARK + key if key else source)
-    return _told(session, cell, tuple(map(name, sorted({*await session.files.list()} - before))))
+    after = await session.files.list()
+    new = await off_loop(_ROW_BYTES * (len(before) + len(after)), _new, before, after)
+    return _told(session, cell, new.names, new.more)
+
+
+def _new(before: Sequence[str], after: Sequence[str]) -> Listing:
+    known = set(before)
+    return listing([path for path in after if path not in known], most=_MOST_NEW, max_bytes=_MOST_READ)
 
 
 async def _done(session: AsyncSession, key: str) -> Cell | None:
@@ -119,14 +132,13 @@ async def _done(session: AsyncSession, key: str) -> Cell | None:
     return None
 
 
-def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = ()) -> Told:
+def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = (), more: int = 0) -> Told:
     parts = [cell.text.rstrip() or ("Done. It printed nothing." if cell.ok else "It failed.")]
     if cell.error is not None and cell.error.kind != "raised" and cell.error.message not in cell.text:
         parts.append(cell.error.message)
     if created:
-        more = f" and {len(created) - _MOST_NEW} more" if len(created) > _MOST_NEW else ""
-        parts.append(f"New files: {', '.join(created[:_MOST_NEW])}{more}")
-    return Told("\n".join(parts), created[:_MOST_NEW], not cell.ok, _images(session, cell))
+        parts.append(f"New files: {', '.join(created)}" + (f" and {more} more" if more else ""))
+    return Told("\n".join(parts), created, not cell.ok, _images(session, cell))
 
 
 def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
@@ -143,20 +155,26 @@ def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
 async def write(session: AsyncSession, call: Call) -> Told:
     """Write the content to a file, which is replaced."""
     path = call["file_path"]
-    done = Told(f"Wrote {name(path)}: {_size(call.content)} bytes.", (name(path),))
+    size = await off_loop(len(call.content), _size, call.content)
     if not await _was_changed(session, call.key):
         await _write(session, path, call.content)
         await _note(session, call.key)
-    return done
+    return Told(f"Wrote {name(path)}: {size} bytes.", (name(path),))
 
 
 async def edit(session: AsyncSession, call: Call) -> Told:
     """Replace a piece of a file, which is there once, by another."""
+    path = call["file_path"]
+    if not await _was_changed(session, call.key):
+        data = await session.files.read(path, max_bytes=MOST_FILE_BYTES)
+        size = len(data) + len(call["new_string"])
+        await session.files.write(path, await off_loop(size, _edited, data, call))
+        await _note(session, call.key)
+    return Told(f"Edited {name(path)}.")
+
+
+def _edited(data: bytes, call: Call) -> bytes:
     path, old, new = call["file_path"], call["old_string"], call["new_string"]
-    done = Told(f"Edited {name(path)}.")
-    if await _was_changed(session, call.key):
-        return done
-    data = await session.files.read(path, max_bytes=MOST_FILE_BYTES)
     text = _text(data, path)
     found = text.count(old) if old else 0
     if not old:
@@ -174,9 +192,7 @@ async def edit(session: AsyncSession, call: Call) -> Told:
             hint="give more of what is around it, so that it is there once",
         )
     _require_size(len(data) + found * (_size(new) - _size(old)))
-    await _write(session, path, text.replace(old, new))
-    await _note(session, call.key)
-    return done
+    return _encoded(text.replace(old, new))
 
 
 async def delete(session: AsyncSession, call: Call) -> Told:
@@ -190,12 +206,17 @@ async def delete(session: AsyncSession, call: Call) -> Told:
 
 async def read(session: AsyncSession, call: Call) -> Told:
     """Lines of a file, from `offset` on, counted from 0."""
+    data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
+    return await off_loop(len(data), _lines, data, call)
+
+
+def _lines(data: bytes, call: Call) -> Told:
     path, offset, limit = call["file_path"], call.number("offset"), call.number("limit")
-    text = _text(await session.files.read(path, max_bytes=MOST_FILE_BYTES), path)
+    text = _text(data, path)
     many = text.count("\n") + (not text.endswith("\n"))
     wanted = islice(StringIO(text, newline="\n"), offset, offset + min(limit, _MOST_LINES))
     shown, at = "", offset
-    for line in await to_thread.run_sync(list, wanted):
+    for line in wanted:
         if shown and len(shown) + len(line) > _MOST_READ:
             break
         shown, at = shown + line[:_MOST_READ], at + 1
@@ -239,6 +260,10 @@ async def _searched(session: AsyncSession, wanted: Search, nothing: str) -> Told
 
 
 async def _write(session: AsyncSession, path: str, text: str) -> None:
+    await session.files.write(path, await off_loop(len(text), _encoded, text))
+
+
+def _encoded(text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
@@ -246,7 +271,7 @@ async def _write(session: AsyncSession, path: str, text: str) -> None:
             f"the content has half of a character, at {error.start}", hint="write it again without it"
         ) from None
     _require_size(len(data))
-    await session.files.write(path, data)
+    return data
 
 
 def _require_size(size: int) -> None:
