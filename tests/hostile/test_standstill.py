@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,6 +17,7 @@ from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session, V
 from cellblock.attacks.attack import prelude
 from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
+from cellblock.session.hostloop import our_loop
 
 pytestmark = [pytest.mark.alone, pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
 
@@ -139,6 +142,7 @@ async def _worst_turn(work: Callable[[], Awaitable[object]]) -> float:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(beside)
         await work()
+        await anyio.sleep(0.01)  # the last turn of the work counts too
         tasks.cancel_scope.cancel()
     return longest
 
@@ -188,6 +192,49 @@ def _collector_seen() -> Iterator[list[float]]:
     finally:
         gc.callbacks.remove(note)
         gc.unfreeze()
+
+
+_MANY_FILES = """
+import os
+below = "/".join(["d" * 240] * 4)
+os.makedirs(below)
+for n in range(20_000): open(f"{below}/{n}", "w").close()
+"""
+
+
+@pytest.mark.anyio
+async def test_lists_of_many_files_and_names_leave_the_loop_its_turns() -> None:
+    async with AsyncSession(limits=ExecutionLimits(timeout_seconds=60)) as session:
+        assert (await session.run(_MANY_FILES)).ok
+        assert (await session.run("for n in range(9_000): globals()[f'name_{n}'] = [n] * 40")).ok
+        tools = session.as_tools()
+        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+        for work in (partial(tools.call, "list_files", ""), session.names):
+            assert min([await _worst_turn(work) for _ in range(3)]) < max(10 * idle, _TURN)
+
+
+_LARGE = "open('large', 'w').write('é\\n' * 6_900_000 + 'x')"
+_EDIT = {"file_path": "large", "old_string": "é\nx", "new_string": "é\né\nx"}
+
+
+def test_edit_of_a_large_file_by_a_graph_leaves_the_loop_of_all_sessions_its_turns(tmp_path: Path) -> None:
+    graphs = pytest.importorskip("cellblock.integrations.langgraph")
+    threads = graphs.Threads(f"sqlite:///{tmp_path}/cells.db", limits=ExecutionLimits(timeout_seconds=60))
+    tools = {one.name: one for one in graphs.create_sandbox_tools(threads, thread_id="large")}
+
+    async def edit() -> None:
+        assert await tools["file_edit"].ainvoke(_EDIT) == "Edited large."
+
+    async def turns() -> tuple[float, float]:
+        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+        return idle, min([await _worst_turn(edit) for _ in range(3)])
+
+    try:
+        tools["python_run"].invoke({"code": _LARGE})
+        idle, longest = asyncio.run_coroutine_threadsafe(turns(), our_loop()).result()
+    finally:
+        threads.close()
+    assert longest < max(10 * idle, _TURN)
 
 
 def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ _REFUSED = {
     "frozen program": "is a frozen program",
     "embedded Python": "/usr/bin/uwsgi is no Python",
     "no executable": "this program names no Python",
+    "other machine": "sessions have no walls on riscv64 (use a CPython for x86_64 or aarch64",
+    "locked securebits": "what it starts has (SECBIT_NOROOT) no CAP_CHOWN, CAP_KILL, CAP_SETGID, CAP_SETUID here",
 }
 if sys.version_info[:2] == (3, 12):
     _REFUSED["interpreter ends"] = "this Python starts no threads then"
@@ -71,8 +73,12 @@ _LIMITS = {
 _CAPABILITIES = ("kill", "setuid", "setgid", "chown")
 _BUILT = ("zip archive", "closed installation", "installation without compiled files")
 _WITHOUT = tuple(f"without {name}" for name in (*_CAPABILITIES, "dac_override", "sys_ptrace"))
-_OF_ROOT = ("chroot", "hidepid", *_DEVICES, *_WITHOUT)
-CONDITIONS = (*SET, *_LIMITS, "interpreter ends", *_BUILT, *_OF_ROOT)
+_AROUND = {
+    "linux32": Host("", ("setarch", "linux32")),
+    "unshared pid namespace": Host("this program has unshared its pid namespace", ("unshare", "--pid")),
+}
+_OF_ROOT = ("chroot", "hidepid", "locked securebits", "unshared pid namespace", *_DEVICES, *_WITHOUT)
+CONDITIONS = tuple(dict.fromkeys((*SET, *_LIMITS, "interpreter ends", *_BUILT, *_AROUND, *_OF_ROOT)))
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +91,8 @@ def somebody() -> Iterator[Account]:
 
 
 def _host(condition: str, folder: Path, request: pytest.FixtureRequest) -> tuple[Account, Host]:
+    if condition in _OF_ROOT and os.getuid() != 0:
+        pytest.skip("only root can make this condition")
     account = own(_PROGRAM.parent)
     if condition in (*SET, "interpreter ends", "another user"):
         return account, Host(_REFUSED.get(condition, ""))
@@ -92,8 +100,8 @@ def _host(condition: str, folder: Path, request: pytest.FixtureRequest) -> tuple
         return account, Host(_LIMITS[condition], ("bash", "-c", f'{condition}; exec "$0" "$@"'))
     if condition in _BUILT:
         return _installed(condition, folder, account)
-    if os.getuid() != 0:
-        pytest.skip("only root can make this condition")
+    if condition in _AROUND:
+        return account, _AROUND[condition]
     if condition == "chroot":
         return account, Host("this program is in a chroot", (*_AS_IN_NAMESPACE, _CHROOT, str(folder)))
     if condition in _DEVICES:
@@ -219,6 +227,36 @@ def test_copy_forked_while_a_thread_opens_the_first_session_opens_its_own(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     assert _told("another user", "fork", tmp_path, request)[0] == "7"
+
+
+_FIRST = """
+import sys, tempfile, threading
+import anyio
+from cellblock import AsyncSession, Versioned
+
+class Seen:
+    def find_spec(self, name, *_):
+        if threading.current_thread() is threading.main_thread():
+            found.append(name)
+
+async def opened(state):
+    session = AsyncSession("first", state=state)
+    await anyio.sleep(0)
+    sys.meta_path.insert(0, Seen())
+    await session.open()
+    sys.meta_path.pop(0)
+    await session.close()
+
+found = []
+with tempfile.TemporaryDirectory() as folder:
+    anyio.run(opened, Versioned(f"sqlite:///{folder}/cells.db"))
+print(found, "cellblock.session.lasting" in sys.modules)
+"""
+
+
+def test_first_session_that_lasts_imports_nothing_on_the_event_loop() -> None:
+    done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout == "[] True\n"
 
 
 def test_default_timeout_that_a_cell_sets_is_not_for_the_session_s_own_sockets(tmp_path: Path) -> None:

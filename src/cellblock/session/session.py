@@ -46,6 +46,7 @@ from cellblock.session.background import ignored
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import CLEAR_FILES, HostStep, aside
+from cellblock.session.threads import off_loop
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
@@ -283,9 +284,9 @@ class AsyncSession(Versions):
 
     async def _take_up(self, mode: Versioned) -> None:
         """Take the session's place in its store, and what its settings there narrow."""
-        with importing():
-            from cellblock.session.lasting import Lasting
-            from cellblock.session.settings import narrowed, to_plain, to_spec
+        await to_thread.run_sync(_import_stores)
+        from cellblock.session.lasting import Lasting
+        from cellblock.session.settings import narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode, self.user, str(self.name), given)
@@ -780,13 +781,7 @@ class AsyncSession(Versions):
         cell = await self._ask(survey, seconds=min(seconds, _SURVEY_SECONDS))
         if cell.error is not None and cell.error.kind in ("timeout", "crashed"):
             cell = await self._ask(replace(survey, apart=min(seconds, _APART_SECONDS)), seconds=seconds)
-        found = {}
-        rows = _answer(cell, "names")
-        for row in rows if isinstance(rows, list) else ():
-            match row:
-                case [str(name), str(kind), int(size), str(preview)]:
-                    found[name] = Name(type=kind, size=size, preview=preview)
-        return found
+        return await off_loop(cell.result.size, _named, cell)
 
     def as_tools(self, include: Iterable[str] | None = None) -> AsyncSessionTools:
         """The session as functions that models call, with their schemas and what answers a call.
@@ -800,6 +795,23 @@ class AsyncSession(Versions):
     def read_output(self, uri: str) -> bytes:
         """The bytes behind an output's URI."""
         return self.notebook.read(uri)
+
+
+def _import_stores() -> None:
+    """Import what sessions that last need: 90 modules in 50 ms, so call it in a thread."""
+    with importing():
+        import cellblock.session.lasting
+        import cellblock.session.settings  # noqa: F401
+
+
+def _named(cell: Cell) -> dict[str, Name]:
+    found = {}
+    rows = _answer(cell, "names")
+    for row in rows if isinstance(rows, list) else ():
+        match row:
+            case [str(name), str(kind), int(size), str(preview)]:
+                found[name] = Name(type=kind, size=size, preview=preview)
+    return found
 
 
 def _is_live(policy: Policy | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from importlib import import_module
 
 from cellblock.errors import IsolationUnavailable
@@ -46,7 +47,8 @@ def _ending() -> IsolationUnavailable:
 
 
 async def _opening(spec: KernelSpec) -> ProcessKernel:
-    _load(spec)
+    if needed := _unloaded(spec):
+        await to_thread.run_sync(_load, needed)
     require_possible(spec)  # before anything is made
     mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
     profile, kind = _profile(spec), kind_of(spec.limits, door=spec.has_door)
@@ -65,8 +67,8 @@ async def kernel_in(family: Family, spec: KernelSpec, kind: Kind, mounts: tuple[
     return await ProcessKernel(family, shell, spec).open()
 
 
-def _load(spec: KernelSpec) -> None:
-    """Import what few sessions need, while no fork is made."""
+def _unloaded(spec: KernelSpec) -> list[str]:
+    """Modules that this session needs and few do, and that are not imported yet."""
     wanted = {
         "cellblock.executors.door.door": spec.has_door,
         "cellblock.executors.process.capture": spec.saved,
@@ -74,8 +76,12 @@ def _load(spec: KernelSpec) -> None:
         "cellblock.executors.process.savedfiles": spec.saved,
         "cellblock.wire.granted": spec.policy is not None,
     }
+    return [name for name, is_needed in wanted.items() if is_needed and name not in sys.modules]
+
+
+def _load(names: list[str]) -> None:
     with importing():
-        for name in filter(wanted.__getitem__, wanted):
+        for name in names:
             import_module(name)
 
 
