@@ -203,13 +203,15 @@ for n in range(20_000): open(f"{below}/{n}", "w").close()
 
 
 @pytest.mark.anyio
-async def test_lists_of_many_files_and_names_leave_the_loop_its_turns() -> None:
+async def test_lists_of_many_files_names_and_values_leave_the_loop_its_turns() -> None:
     async with AsyncSession(limits=ExecutionLimits(timeout_seconds=60)) as session:
         assert (await session.run(_MANY_FILES)).ok
         assert (await session.run("for n in range(9_000): globals()[f'name_{n}'] = [n] * 40")).ok
+        assert (await session.run("rows = [{str(n): [n]} for n in range(30_000)]")).ok
+        read = partial(session.aside, "rows", reads=True)
         tools = session.as_tools()
         idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
-        for work in (partial(tools.call, "list_files", ""), session.names):
+        for work in (partial(tools.call, "list_files", ""), session.names, partial(session.get, "rows"), read):
             assert min([await _worst_turn(work) for _ in range(3)]) < max(10 * idle, _TURN)
 
 

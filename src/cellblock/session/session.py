@@ -738,7 +738,7 @@ class AsyncSession(Versions):
         cell = await self._ask(Fetch(name=as_read(name)))
         if cell.error is not None and cell.error.type == "KeyError":
             raise KeyError(name)
-        return _answer(cell, name)
+        return await off_loop(cell.result.size, _answer, cell, name)
 
     async def set(self, name: str, value: object) -> None:
         """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside.
@@ -764,7 +764,8 @@ class AsyncSession(Versions):
         """
         require_text(source=source, step=step)
         kept = None if reads else HostStep("run", step, (source.encode(),))
-        return _answer(await self._ask(aside(source), kept), "aside")
+        cell = await self._ask(aside(source), kept)
+        return await off_loop(cell.result.size, _answer, cell, "aside")
 
     @property
     def types(self) -> dict[str, str]:
