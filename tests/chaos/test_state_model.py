@@ -16,8 +16,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import postgres_server
 import pytest
 from family_tree import below
 from hypothesis import HealthCheck, seed, settings
@@ -235,14 +236,7 @@ class States(RuleBasedStateMachine):
     @rule()
     def die(self) -> None:
         """The program is killed: what is in the store at this moment is opened by another."""
-        before = self._database
-        self.lives += 1
-        with contextlib.closing(sqlite3.connect(self._database)) as copy:
-            with contextlib.closing(sqlite3.connect(before)) as old:
-                old.backup(copy)
-            copy.execute("UPDATE sessions SET holder = NULL")
-            copy.execute("UPDATE users SET quota_bytes = NULL")
-            copy.commit()
+        self._copy()
         with contextlib.suppress(StoreError):
             self.session.close()
         self.failing = False
@@ -252,6 +246,17 @@ class States(RuleBasedStateMachine):
         assert resumed is not None
         assert (resumed.interrupted, resumed.lost) == (None, ())
         self._agree()
+
+    def _copy(self) -> None:
+        """Go on with a copy of the database, which nobody holds and which has room."""
+        before = self._database
+        self.lives += 1
+        with contextlib.closing(sqlite3.connect(self._database)) as copy:
+            with contextlib.closing(sqlite3.connect(before)) as old:
+                old.backup(copy)
+            for change in _FREE:
+                copy.execute(change)
+            copy.commit()
 
     @rule(which=st.integers(0, 999), milliseconds=st.sampled_from([0, 0, 1, 5, 30, 150]))
     def kill(self, which: int, milliseconds: int) -> None:
@@ -304,6 +309,49 @@ class WithObjects(States):
     objects = "?objects={directory}/objects"
 
 
+class WithBucket(States):
+    """What is large lies in a bucket."""
+
+    objects = "?objects=file://{directory}"
+
+
+class InPostgres(States):
+    """The database is a server's; each life has a schema of its own."""
+
+    server: ClassVar[postgres_server.Server]
+
+    @property
+    def _schema(self) -> str:
+        return f"{self.directory.name.replace('-', '_')}_{self.lives}".lower()
+
+    @property
+    def _url(self) -> str:
+        return f"{self.server.url}&schema={self._schema}"
+
+    def _copy(self) -> None:
+        import psycopg
+
+        before = self._schema
+        self.lives += 1
+        with psycopg.connect(self.server.url) as database:
+            database.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            database.execute(f"CREATE SCHEMA {self._schema}")
+            tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [before]).fetchall()
+            for (table,) in tables:
+                new = f"{self._schema}.{table}"
+                database.execute(f"CREATE TABLE {new} (LIKE {before}.{table} INCLUDING ALL)")
+                database.execute(f"INSERT INTO {new} OVERRIDING SYSTEM VALUE SELECT * FROM {before}.{table}")
+                if table in ("users", "sessions"):
+                    next_id = f"(SELECT max(id) FROM {new})"
+                    database.execute(f"SELECT setval(pg_get_serial_sequence('{new}', 'id'), {next_id})")
+            database.execute(f"SET search_path TO {self._schema}")
+            for change in _FREE:
+                database.execute(change)
+
+
+_FREE = ("UPDATE sessions SET holder = NULL", "UPDATE users SET quota_bytes = NULL")
+
+
 def _length(log: list[Commit]) -> int:
     """How many commits lead to the newest, those of what was merged left aside."""
     known, commit, length = {one.id: one for one in log}, log[0], 1
@@ -339,7 +387,17 @@ def test_sessions_are_as_the_model_through_failures_and_deaths() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("machine", [States, WithObjects])
+@pytest.mark.parametrize("machine", [States, WithObjects, WithBucket])
 def test_sessions_are_as_the_model_for_long(machine: type[States], thorough_seed: int) -> None:
     examples = int(os.environ.get("CELLBLOCK_EXAMPLES", "40"))
     run_state_machine_as_test(seed(thorough_seed)(machine), settings=_settings(examples, 40))  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(postgres_server.why_none() != "", reason=postgres_server.why_none())
+def test_sessions_of_a_server_are_as_the_model_for_long(thorough_seed: int) -> None:
+    examples = int(os.environ.get("CELLBLOCK_EXAMPLES", "40")) // 2
+    with postgres_server.server() as server:
+        InPostgres.server = server
+        run_state_machine_as_test(seed(thorough_seed)(InPostgres), settings=_settings(examples, 40))  # type: ignore[no-untyped-call]
