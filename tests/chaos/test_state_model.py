@@ -1,8 +1,8 @@
 """Random histories of versioned sessions beside a model in plain Python: nothing acknowledged is lost or done twice.
 
-Runs, asides, values, files, undo, checkout, branches, merges, hibernation and reopening, while the store fails, any of
-the session's processes is killed, and the program dies: a copy of the store, as it is at that moment, is what its death
-would leave.
+Runs, asides, values, files, undo, checkout, branches, merges, hibernation, collections and reopening, while the store
+fails, any of the session's processes is killed, and the program dies: a copy of the store, as it is at that moment, is
+what its death would leave.
 """
 
 from __future__ import annotations
@@ -227,11 +227,20 @@ class States(RuleBasedStateMachine):
         self._do(self.session.hibernate)
 
     @precondition(lambda self: not self.failing)
-    @rule()
-    def reopen(self) -> None:
+    @rule(collects=st.booleans())
+    def reopen(self, collects: bool = False) -> None:
         self.session.close()
+        if collects:
+            with open_store(self._url) as store:
+                assert [store.gc(grace_seconds=0) for _ in range(2)][1].condemned == 0
         self.session = self._opened()
         self._agree()
+
+    @rule()
+    def collect(self) -> None:
+        """Beside the open session: what nothing leads to is noted, and a later commit may use it again."""
+        with open_store(self._url) as store:
+            store.gc()
 
     @rule()
     def die(self) -> None:
