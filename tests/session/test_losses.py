@@ -160,6 +160,17 @@ KEPT = {
 }
 
 
+def test_queue_that_a_thread_waits_on_says_to_end_the_thread(opened: Open) -> None:
+    session = opened()
+    session.run("import queue, threading, time\nq = queue.Queue()")
+    session.run("t = threading.Thread(target=q.get)\nt.start()\nwhile not q.not_empty._waiters: time.sleep(0.01)")
+    session.flush()
+    assert {one.name: one.remedy for one in session.unsaved}["q"] == "end the thread before the cell ends"
+    session.run("q.put(None)\nt.join()\ndel t")
+    session.flush()
+    assert session.unsaved == ()
+
+
 @pytest.mark.parametrize("back", ["undo", "undo to", "checkout", "rolled back"])
 def test_what_is_not_saved_is_that_of_where_the_session_stands(opened: Open, back: str) -> None:
     session = opened()
