@@ -129,11 +129,13 @@ def test_delete_removes_the_record_and_not_the_effect(session: Session) -> None:
 
 
 def test_clear_empties_names_and_notebook_and_keeps_files(session: Session) -> None:
-    session.run("x = 1\nopen('kept', 'w').write('1')")
+    session.run("x = 1\n__token__ = 'x'\ny: int = 1\nopen('kept', 'w').write('1')\n'last value'")
     session.clear()
     assert list(session.notebook) == []
     assert session.names() == {}
-    assert session.run("open('kept').read(), 'x' in globals()").value == ("1", False)
+    left = "open('kept').read(), {'x', '__token__', '__annotations__'} & {*globals()}, hasattr(__builtins__, '_')"
+    assert session.run(left).value == ("1", set(), False)
+    assert session.run("z: int = 1\nlist(__annotations__)").value == ["z"]
 
 
 # --- async code ------------------------------------------------------------------------------------------------

@@ -370,6 +370,31 @@ async def test_closed_session_that_lasts_acknowledges_nothing(url: str, what: st
 
 
 @pytest.mark.anyio
+async def test_files_are_read_while_the_session_falls_asleep_and_moves(url: str) -> None:
+    async with AsyncSession("one", state=Versioned(url)) as session:
+        await session.files.write("f", b"x" * 100_000)
+        await session.run("a = 1")
+        over = False
+
+        async def read() -> int:
+            count = 0
+            while not over:
+                assert await session.files.read("f") == b"x" * 100_000
+                assert await session.files.list() == ["f"]
+                count += 1
+            return count
+
+        readers = [asyncio.create_task(read()) for _ in range(3)]
+        for _ in range(4):
+            await session.hibernate()
+            await asyncio.sleep(0.02)
+            await session.checkout("HEAD~1")
+            await session.run("a = 1")
+        over = True
+        assert min(await asyncio.gather(*readers)) > 1
+
+
+@pytest.mark.anyio
 async def test_file_written_while_the_session_falls_asleep_is_one_step(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
         await session.run("a = 1")

@@ -326,7 +326,7 @@ def test_a_cell_that_ran_when_the_program_died_is_told_and_not_run_again(opened:
     assert (interrupted.number, interrupted.state) == (2, CellState.ERROR)
     assert interrupted.error is not None
     assert interrupted.error.type == "Interrupted"
-    assert interrupted.text.startswith("Interrupted: the program that ran the session ended while this cell ran")
+    assert interrupted.text.startswith("Interrupted: the session was closed, or the program that ran it ended, while")
     assert session.run("x, open('ran').read()").value == (1, "once")
     assert session.notebook[1] == interrupted
     session = _again(session, opened)
@@ -834,6 +834,15 @@ def test_definitions_are_run_again_where_another_python_takes_over(opened: Open)
     assert session.resumed is not None
     assert {one.name for one in session.resumed.lost} == {"p"}
     assert session.run("f(2.5), P().v, open('kept').read()").value == (2, 1, "text")
+
+
+def test_a_strict_session_refuses_a_step_for_its_own_names_alone(url: str) -> None:
+    limits = ExecutionLimits(max_memory_mb=256)
+    with Session("one", state=Versioned(url, strict=True), limits=limits) as session:
+        with pytest.raises(UnpicklableError):
+            session.aside("g = (one for one in [])")
+        assert session.run("big = [[str(n)] for n in range(900_000)]").ok  # of which no state can be saved
+        assert [one.name for one in session.unsaved] == ["everything since cell 1"]
 
 
 def test_a_strict_session_refuses_what_cannot_be_saved(url: str) -> None:

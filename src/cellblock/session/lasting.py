@@ -683,6 +683,7 @@ class Lasting:
     def _enqueue(self, step: _Step) -> None:
         self._require_open()
         self._go_on_here()
+        self._newly_lost = ()  # of this step they will be
         self._tip = step.id
         self._queue.append(step)
         self._background.start(self._fork, step)

@@ -300,7 +300,8 @@ def was_cut_off(cell: Cell) -> bool:
 def interrupted(begun: Replay) -> Cell:
     """The record of a cell that had not ended when its program did."""
     hint = "the session is as it was before this cell; what it did outside of it is done"
-    return _failed(begun, "Interrupted", "the program that ran the session ended while this cell ran", hint)
+    why = "the session was closed, or the program that ran it ended, while this cell ran"
+    return _failed(begun, "Interrupted", why, hint)
 
 
 def rolled_back(replay: Replay) -> Cell:

@@ -26,7 +26,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
-from cellblock.hosting import to_thread
+from cellblock.hosting import clock, to_thread
 from cellblock.hosting.forks import importing
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
@@ -433,9 +433,16 @@ class AsyncSession(Versions):
 
     async def _look_at_files(self, at: Callable[[Files], T], /) -> T:
         """Read the files, in a thread; the answer comes once the store has the step that they are of."""
-        kernel = await self._awake()
-        await kernel.settle_files()
-        found = await to_thread.run_sync(at, kernel.files)
+        self._used = clock.now()
+        while True:
+            kernel = await self._awake()
+            try:
+                await kernel.settle_files()
+                found = await to_thread.run_sync(at, kernel.files)
+                break
+            except CellblockError:
+                if kernel is self._kernel or self._closed:  # else another took its place meanwhile
+                    raise
         if self._lasting is not None:
             await self._lasting.read(self._lasting.tip)
         return found
@@ -695,6 +702,7 @@ class AsyncSession(Versions):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
             except CellblockError:
+                self._require_usable()
                 if stem.gone and not stem.ended:  # another process takes its place
                     return False
                 if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended

@@ -84,9 +84,11 @@ None
         ]
 
     def clear(self) -> None:
-        """Unbind every name that cells have bound."""
-        for name in self.names():
-            self.namespace.pop(name, None)
+        """Unbind every name that cells have bound, those between underscores too, and the last value."""
+        for name in list(self.namespace):
+            if type(name) is str and name not in self._hidden:
+                self.namespace.pop(name, None)
+        self.known.pop("_", None)
         self._flags = 0
 
     def offer(self, name: str, value: object) -> None:
