@@ -578,6 +578,14 @@ def test_a_call_that_cannot_be_ended_is_left_a_second_after_the_limit_and_the_se
             session.run("1")
 
 
+def test_clear_leaves_no_value_of_before() -> None:
+    with Session(trust_level="local") as session:
+        session.run("secret: str = 'kept'\nsecret")
+        session.clear()
+        assert session.run("_").error.type == "NameError"  # type: ignore[union-attr]
+        assert session.run("other: str = 'x'\nlist(__annotations__)").value == ["other"]
+
+
 @pytest.mark.parametrize("seconds", [0.05, pytest.param(0.02, marks=pytest.mark.slow), 0.3])
 def test_import_that_meets_the_limit_leaves_the_library_whole_for_the_program(seconds: float) -> None:
     program = f"""

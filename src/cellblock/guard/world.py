@@ -265,6 +265,8 @@ class World:
             self.globals.pop(name, None)
         for name in [name for name in self.globals if name not in self._hidden]:
             del self.globals[name]
+        self.globals.pop("__annotations__", None)
+        self.builtins.pop("_", None)
         self.flags = 0
 
     def _is_shown(self, name: str) -> bool:
