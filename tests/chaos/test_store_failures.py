@@ -278,9 +278,11 @@ session._session._lasting._work = time.sleep  # no commit is made, as if the pro
 def write():
     session.files.write("given.txt", b"text")
     print("written", flush=True)
-threading.Timer(0.3, write).start()
+timer = threading.Timer(0.3, write)
+timer.start()
 session.run("import os, time")
 cell = session.run("while not os.path.exists('given.txt'): time.sleep(0.01)\\nx = open('given.txt').read()")
+timer.join()
 print(cell.ok, flush=True)
 os.kill(os.getpid(), 9)
 """

@@ -23,6 +23,7 @@ from cellblock.errors import (
     LeaseLost,
     QuotaReached,
     SessionBusy,
+    SessionClosed,
     SessionHeld,
     StoreDamaged,
     StoreError,
@@ -508,7 +509,7 @@ class StoreConformance:
         abandoned = first.hold("ana", "q3")
         abandoned.abandon()
         host().hold("ana", "q3").append({})
-        with pytest.raises(StoreError):
+        with pytest.raises(SessionClosed):
             abandoned.append({})
 
     def test_deleted_session_takes_no_more_writes(

@@ -12,7 +12,7 @@ from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
-_READY_SECONDS = 5.0
+_READY_SECONDS = 10.0
 _MOST_ANSWERS = 100
 
 

@@ -175,7 +175,7 @@ class Service:
             os.close(channel)
             return
         self._budget.add(process, number, channel)
-        self._count_copies(making=False)
+        self._count_copies(making=self._copies.being_made)
         if self._peak is not None:  # the worker, which has made it, hides no longer
             self._peak.find()
 
