@@ -181,6 +181,39 @@ def test_a_mount_with_what_matches_marks_the_session(shared: Path, patterns: lis
         assert session.private == why
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "pattern", "why"),
+    [
+        ("d.csv", "latest.csv", "payroll*", "mount d.csv"),
+        ("d", "newest", "current", "mount d"),
+        ("d", "newest", "hr", "mount d"),
+        ("d", "newest", "hr/*", "d/x.csv"),
+        ("d", "current", "current/x*", "d/x.csv"),
+        ("d", "hr", "hr/*", "d/x.csv"),
+        ("d", "hr", "{}/hr/*", "d/x.csv"),
+        ("d", "newest", "{}/hr", "mount d"),
+        ("d", "hr", "d/x.csv", "d/x.csv"),
+        ("d", "hr", "/workspace/d/*", "d/x.csv"),
+        ("/workspace/d", "hr", "/d", "mount /workspace/d"),
+        ("/data/d", "hr", "/data/d/*", "/data/d/x.csv"),
+        ("d", "hr", "**/x.csv", "d/x.csv"),
+        ("d", "hr", "/x.csv", ""),
+        ("d", "newest", "payroll*", ""),
+    ],
+)
+def test_a_mount_matches_by_its_name_its_source_and_where_that_leads(
+    shared: Path, name: str, source: str, pattern: str, why: str
+) -> None:
+    (shared / "hr").mkdir()
+    (shared / "hr" / "x.csv").write_text("1")
+    (shared / "payroll-2026.csv").write_text("1")
+    for link, target in (("latest.csv", "payroll-2026.csv"), ("current", "hr"), ("newest", "current")):
+        (shared / link).symlink_to(target)
+    patterns = [pattern.format(shared)]
+    with Session(mounts={name: shared / source}, private=patterns, limits=_LIMITS) as session:
+        assert session.private == why
+
+
 def test_a_written_file_that_matches_marks_the_session_first(listener: Listener) -> None:
     with Session(private=["payroll*"], network=listener.listed, limits=_LIMITS) as session:
         session.files.write("other.csv", "1")
@@ -199,6 +232,16 @@ def test_a_written_file_that_matches_marks_the_session_first(listener: Listener)
         ("./hr/../hr/b.csv", "hr/*", True),
         ("hr.csv", "hr", False),
         ("a/b", "b/a", False),
+        ("hr/x.csv", "/hr/*", True),
+        ("hr/x.csv", "/workspace/hr/*", True),
+        ("hr/x.csv", "/session/workspace/hr", True),
+        ("hr/x.csv", "/workspace", True),
+        ("/workspace/hr/x.csv", "hr/*", True),
+        ("/workspace/hr/x.csv", "/hr/*", True),
+        ("/workspace/hr/x.csv", "workspace/*/x.csv", True),
+        ("/tmp/x.csv", "/session/tmp/*", True),
+        ("in/hr/x.csv", "/hr/*", False),
+        ("workspaces/x.csv", "/workspace/x.csv", False),
     ],
 )
 def test_patterns_match_from_the_end_and_on_the_way(path: str, pattern: str, does: bool) -> None:
@@ -267,10 +310,16 @@ def test_patterns_are_kept_in_the_store(tmp_path: Path) -> None:
         assert session.private == "file a.pay"
 
 
-@pytest.mark.parametrize("private", ["payroll*", 1, [""], [b"x"]])
+@pytest.mark.parametrize("private", ["payroll*", 1, [b"x"]])
 def test_what_is_no_list_of_patterns_is_refused(private: object) -> None:
     with pytest.raises(TypeError, match="private"):
         Session(private=private)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "/", "//", ".", "./", "..", "../hr", "a/.."])
+def test_a_pattern_that_can_match_no_path_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="can match no path"):
+        Session(private=["hr", pattern])
 
 
 @pytest.mark.anyio

@@ -6,13 +6,16 @@ What the session itself writes is not asked: it can only hold what came in, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
+from posixpath import normpath
 
 from cellblock.session.arguments import require_text
 from cellblock.text import half_made
 
 _MOST_ENTRIES = 100_000
+_MOST_LINKS = 40
+"""As many as Linux follows."""
 
 
 class Private(os.PathLike[str]):
@@ -37,17 +40,39 @@ def patterns_of(private: object) -> tuple[str, ...]:
         raise TypeError(f"private must be True or a list of patterns of paths, not {private!r:.100}")
     found = tuple(private)
     for one in found:
-        if not isinstance(one, str) or not one:
+        if not isinstance(one, str):
             raise TypeError(f"private must list patterns of paths, not {one!r:.100}")
         require_text(private=one)
+        path = _canonical(one)
+        if not one.strip() or not path.name or ".." in path.parts:
+            raise ValueError(f"the pattern {one!r:.100} in private= can match no path: name a file or directory")
     return found
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a path, or a directory on the way to it, matches a pattern; from its end, as in `PurePath.match`."""
-    whole = PurePosixPath(os.path.normpath(path))
-    on_the_way = [one for one in (whole, *whole.parents) if one.name]
-    return any(one.match(pattern) for pattern in patterns for one in on_the_way)
+    """Match a path, and the directories on the way to it, with patterns; from the end, as `PurePath.match` does.
+
+    An absolute pattern may name the workspace as cells see it, or begin there: `/workspace/hr/*`, `/hr/*`.
+    """
+    on_the_way = [one for whole in _written(path) for one in (whole, *whole.parents) if one.name]
+    return any(one.match(pattern) for pattern in map(_pattern, patterns) for one in on_the_way)
+
+
+def _written(path: str) -> set[PurePosixPath]:
+    return {PurePosixPath(normpath(path)), _canonical(path)}
+
+
+def _canonical(path: str) -> PurePosixPath:
+    """A path without `.`, `..` and links of the session's own; one in the workspace is absolute from there."""
+    absolute = "/" + normpath(path).lstrip("/")
+    for own in ("/session", "/workspace"):
+        if absolute == own or absolute.startswith(own + "/"):
+            absolute = absolute.removeprefix(own) or "/*"
+    return PurePosixPath(absolute)
+
+
+def _pattern(pattern: str) -> str:
+    return str(_canonical(pattern)) if pattern.startswith("/") else normpath(pattern)
 
 
 def declared(mounts: Mapping[str, object]) -> str:
@@ -63,19 +88,32 @@ def matched(mounts: Iterable[tuple[str, str]], patterns: tuple[str, ...]) -> str
 
     A mount that holds too much to look at, or cannot be looked at, counts as private.
     """
-    left = _MOST_ENTRIES
+    left, normal = _MOST_ENTRIES, tuple(map(_pattern, patterns))
     for name, source in mounts:
         unseen: list[OSError] = []
-        if matches(name, patterns) or matches(source, patterns):
+        ways = (name, *_led_through(source))
+        if any(matches(one, patterns) for one in ways):
             return f"mount {name}"
-        for folder, folders, files in os.walk(source, onerror=unseen.append):
+        roots = {root for one in ways for root in _written(one)}
+        for folder, folders, files in os.walk(ways[-1], onerror=unseen.append):
             left -= len(folders) + len(files)
             if unseen or left < 0:
                 return f"mount {name}, of which not all could be looked at"
             for one in (*folders, *files):
-                inside = os.path.relpath(os.path.join(folder, one), source)
-                if matches(inside, patterns):
+                inside = os.path.relpath(os.path.join(folder, one), ways[-1])
+                if any((root / inside).match(pattern) for root in roots for pattern in normal):
                     return f"{name}/{inside}"
-        if unseen and os.path.isdir(source):  # a file has nothing in it
+        if unseen and os.path.isdir(ways[-1]):  # a file has nothing in it
             return f"mount {name}, of which not all could be looked at"
     return ""
+
+
+def _led_through(source: str) -> Iterator[str]:
+    """A source as it is given, each path that it is a link to, and last the one that is mounted, which has no links."""
+    yield source
+    path = source
+    for _ in range(_MOST_LINKS):
+        if not os.path.islink(path):
+            break
+        yield (path := os.path.join(os.path.dirname(path), os.readlink(path)))
+    yield os.path.realpath(source)
