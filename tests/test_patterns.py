@@ -22,7 +22,10 @@ PACKAGE = Path(cellblock.__file__).parent
 ELSEWHERE = ("worker", "guard", "attacks")
 """Runs inside the walls, or reads texts of its own; the guard has a rule of its own."""
 GIVEN = {
-    "observe/redaction.py": {"rule", "''.join(map(_character, value)) if len(value) <= _LONG else re.escape(value)"},
+    "observe/redaction.py": {
+        "rule",
+        "''.join(_parts(value)) if len(value) <= _LONG else '|'.join(map(re.escape, _forms(value)))",
+    },
 }
 """Patterns that the host's own program gives: what is compiled."""
 ANCHORED = frozenset({"match", "fullmatch"})

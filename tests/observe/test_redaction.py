@@ -59,6 +59,28 @@ def test_very_long_secret_is_found_as_it_is() -> None:
     assert Redactor(environment={"SIGNING_KEY": secret}).text(f"<{secret.strip()}>") == f"<{MASK}>"
 
 
+SPACED = '{"type": "service",\n  "of":\t"Kestrel",\r\n "id": "hunter2 \\n 9931"}'
+
+
+@pytest.mark.parametrize(
+    "secret", [SPACED, "alpha  beta\tgamma", "ab\\ \\n \\n\n\\t Kestrel", f"{'long  ' * 500}\tKestrel"]
+)
+def test_blanks_of_a_secret_that_became_others_do_not_hide_it(secret: str) -> None:
+    found = Redactor(environment={"API_SECRET": secret}).text
+    for one in (secret, " ".join(secret.split()), repr(secret), json.dumps(secret), " ".join(repr(secret).split())):
+        assert secret[:2] not in found(f"<{one}>")
+        assert MASK in found(f"<{one}>")
+        assert found(f"<{one[: len(one) * 3 // 4]}…") in (f"<{MASK}…", f"<{one[0]}{MASK}…")
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_text_of_blanks_and_escapes_is_read_once(place: int) -> None:
+    secret = ["x" + r" \n" * 12 + " y", "a  " * 30 + "b", r"\ \ " * 12 + "b"][place]
+    redact = Redactor(environment={"API_SECRET": secret}).text
+    for text in (r"x" + r"\n" * 5_000, "x" + r" \n" * 5_000, "a" + " " * 50_000, "a  " * 5_000, "\\ " * 5_000):
+        assert redact(f"!{text}!") == f"!{text}!"
+
+
 def holders(secret: str) -> st.SearchStrategy[object]:
     """Values that have a secret somewhere, in the ways that values of cells and tools do."""
     around = st.text(alphabet=" \n\t=:'\"é…", max_size=6)
@@ -162,6 +184,36 @@ def test_run_keeps_secrets_out_of_its_log_wherever_they_come_from(
     found = texts_of([json.loads(line) for line in log.read_text().splitlines()])
     assert [one in found for one in (SECRET, KEY, SECRET[:15], "Kestrel")] == [False] * 4
     assert found.count(MASK) > 20
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("secret", [SPACED, "alpha-beta  gamma-delta", "alpha-beta\tgamma-delta"])
+def test_no_event_of_a_run_holds_a_secret_whose_blanks_were_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    monkeypatch.setenv("SHOP_SECRET", secret)
+    log = tmp_path / "run.jsonl"
+
+    def login(secret: str) -> str:
+        """Log in."""
+        if secret.startswith("again"):
+            raise ValueError(secret)
+        return secret
+
+    codes = [
+        "raise ValueError(token)",
+        "login('again ' + token)",
+        "print(token, [token])\nlogin(token)",
+        "uncertain(token)\nx = {'a': token}\nassert False, [token]",
+        "final_answer(token)",
+    ]
+    agent = CodeAgent(ScriptedModel([f"It is {secret}\n```python\n{code}\n```" for code in codes]), tools=[login])
+    agent.run(f"use {secret}", inputs={"token": secret}, log=log)
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {"run", "begin", "reply", "tool", "cell", "memory", "end"} <= {event["event"] for event in events}
+    for event in events:
+        found = texts_of(event)
+        assert [one in found for one in ("Kestrel", "hunter2", "alpha-beta", "gamma-delta")] == [False] * 4, event
 
 
 def test_failures_and_tool_requests_of_models_keep_their_secrets_out(

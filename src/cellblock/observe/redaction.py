@@ -1,16 +1,18 @@
 """Keeps secrets out of logs, by rule: patterns of well-known keys, and values of the environment that look like one.
 
-A value of the environment is found as it is, as `repr` and JSON write it, and where a text was cut in the middle of it,
-as long as half of it is there. Bytes that a log holds, in hexadecimal or base64, are looked into.
+A value of the environment is found as it is, as `repr` and JSON write it, with other blanks in place of its own, and
+where a text was cut in the middle of it, as long as half of it is there. Bytes that a log holds, in hexadecimal or
+base64, are looked into.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cellblock.text import represent, valid
 
@@ -47,7 +49,8 @@ _LONG = 2_000
 _LONGEST = 10_000
 """Characters of what is no JSON."""
 _CUT = ("…", "...")
-_LETTERS = {"\n": "n", "\r": "r", "\t": "t"}
+_LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\f": "f", "\b": "b"}
+_SPACES = re.compile(r"(\s+)")
 
 
 class Redactor:
@@ -66,12 +69,14 @@ class Redactor:
         named = os.environ if environment is None else environment
         values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
         ordered = sorted(values, key=lambda value: (-len(value), value))
-        self._values = [(value, _written(value)) for value in map(valid, ordered) if len(value) >= _LEAST]
+        self._values = [(_written(value), _forms(value)) for value in map(valid, ordered) if len(value) >= _LEAST]
 
     def text(self, text: str) -> str:
         """The text without its secrets."""
-        for value, written in self._values:
-            text = _without_cut(written.sub(MASK, text), value)
+        for written, forms in self._values:
+            text = written.sub(MASK, text)
+            for form in forms:
+                text = _without_cut(text, form)
         keys, jwt = _AT_WORDS
         text = jwt.sub(rf"\1{MASK}", keys.sub(MASK, text))
         for rule in self._rules:
@@ -116,8 +121,24 @@ def _compiled(rule: str | re.Pattern[str]) -> re.Pattern[str]:
 
 
 def _written(value: str) -> re.Pattern[str]:
-    """A value in all the ways that `repr` and JSON write it, one within the other too; a very long one as it is."""
-    return re.compile("".join(map(_character, value)) if len(value) <= _LONG else re.escape(value))
+    """A value in all the ways that `repr` and JSON write it, one within the other too; a very long one in some."""
+    return re.compile("".join(_parts(value)) if len(value) <= _LONG else "|".join(map(re.escape, _forms(value))))
+
+
+def _parts(value: str) -> Iterator[str]:
+    """The patterns of a value's words, and of the blanks between them: any blanks, or escapes of theirs.
+
+    No pattern gives back what it took, so a text is read once from each place. Before a backslash, which may begin an
+    escape itself, there are as many escapes as blanks.
+    """
+    words = _SPACES.split(value)
+    for at, word in enumerate(words):
+        if at % 2 == 0:
+            yield from map(_character, word)
+        elif words[at + 1].startswith("\\"):
+            yield rf"(?>{''.join(map(_character, word))}(?!\s)|\s++)"
+        else:
+            yield rf"(?:\s|{'|'.join(map(_character, sorted({*word, chr(10)})))})++"
 
 
 _BACKSLASHES = r"(?:(?<!\\)\\++|(?<=\\))"
@@ -129,15 +150,19 @@ def _character(one: str) -> str:
         return _BACKSLASHES
     if one in "'\"/":
         return f"{_BACKSLASHES}?{one}"
-    if one in _LETTERS:
-        return rf"(?:{re.escape(one)}|{_BACKSLASHES}{_LETTERS[one]})"
     if one.isascii() and one.isprintable():
         return re.escape(one)
     code = ord(one)
-    escapes = [f"x{code:02x}", f"u{code:04x}", f"U{code:08x}"]
+    escapes = [f"x{code:02x}", f"u{code:04x}", f"U{code:08x}", *_LETTERS.get(one, "")]
     units = "".join(rf"{_BACKSLASHES}u{unit[0]:04x}" for unit in struct.iter_unpack("<H", one.encode("utf-16-le")))
     encoded = "".join(rf"{_BACKSLASHES}x{byte:02x}" for byte in one.encode())
     return rf"(?:{re.escape(one)}|{_BACKSLASHES}(?:{'|'.join(escapes)})|{units}|{encoded})"
+
+
+def _forms(value: str) -> list[str]:
+    """A value as it stands in texts, which may be cut there; the longest first."""
+    forms = {value, repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    return sorted(forms | {" ".join(form.split()) for form in forms}, key=lambda form: (-len(form), form))
 
 
 def _without_cut(text: str, value: str) -> str:

@@ -124,7 +124,9 @@ def _typed(text: str) -> None:
     split(text)
 
 
-_REDACTOR = Redactor(environment={"API_KEY": "secret-of-the-host", "B_TOKEN": '"C:\\\\x\\y"\n'})
+_REDACTOR = Redactor(
+    environment={"API_KEY": "secret-of-the-host", "B_TOKEN": '"C:\\\\x\\y"\n', "C_SECRET": "a  \\n \n a \t\\n  a\\ \\z"}
+)
 
 READERS: dict[str, Callable[[str], Any]] = {
     "a source that is no Python": lambda text: _failed("invalid syntax", source=text, kind="SyntaxError"),
