@@ -216,6 +216,19 @@ def test_no_event_of_a_run_holds_a_secret_whose_blanks_were_folded(
         assert [one in found for one in ("Kestrel", "hunter2", "alpha-beta", "gamma-delta")] == [False] * 4, event
 
 
+@pytest.mark.hostile
+def test_a_failed_approach_that_is_cut_within_a_secret_does_not_hold_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_SECRET", "Kestrel-hunter2-9931-alpha-beta")
+    log = tmp_path / "run.jsonl"
+    begins = f"x = '{'y' * 174}"
+    code = f"{begins}Kestrel-hunter2-9931-alpha-beta'\nraise ValueError('z' * 280 + x[174:])"
+    CodeAgent(ScriptedModel([f"```python\n{one}\n```" for one in (code, "final_answer(1)")])).run("go", log=log)
+    assert f"{begins}{MASK}…" in log.read_text()
+    assert "Kestrel-hunter2" not in log.read_text()
+
+
 def test_failures_and_tool_requests_of_models_keep_their_secrets_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,8 +42,9 @@ def remarks(cell: Cell) -> list[str]:
 def approach(code: str, error: CellError) -> str:
     """A failed cell as a line of memory: where it began, and what came of it."""
     first = next((line.strip() for line in code.splitlines() if line.strip() and not line.strip().startswith("#")), "")
+    cut = "…" if len(first) > 200 else ""
     more = " …" if len(code.strip().splitlines()) > 1 else ""
-    return f"{row(first[:200])}{more} -> {line(error.type)}: {line(error.message, 300)}"
+    return f"{row(first[:200])}{cut}{more} -> {line(error.type)}: {line(error.message, 300)}"
 
 
 def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
