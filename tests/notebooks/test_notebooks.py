@@ -107,6 +107,19 @@ def test_jupyter_runs_what_was_exported_to_the_same_outputs(path: Path, tmp_path
     assert _shown(ours) == _shown(theirs)
 
 
+@pytest.mark.timeout(120)
+def test_jupyter_runs_the_commands_of_a_session(tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="nbclient, of the extra jupyter, runs notebooks as Jupyter does")
+    pytest.importorskip("ipykernel", reason="ipykernel, of the extra jupyter, is Jupyter's Python")
+    with Session() as session:
+        for command in ("touch file1 && rm file?", "sleep 0 &", "", "echo {a}?\necho $((1 + 1))"):
+            assert session.shell(command).ok
+        exported = nbformat.reads(json.dumps(session.notebook.to_ipynb()), as_version=4)
+    nbclient.execute(exported, cwd=str(tmp_path))
+    assert [[output.text for output in cell.outputs] for cell in exported.cells] == [[], [], [], ["{a}?\n2\n"]]
+    assert not [*tmp_path.iterdir()]
+
+
 _OWN = "application/vnd.cellblock.dataframe+json"
 _COUNTED = re.compile(r"sk-(?:container|estimator)-id-[0-9]+")
 _PLACE = re.compile(r"(?: object)? at 0x[0-9a-f]+")

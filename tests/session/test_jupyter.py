@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cellblock import Cell, CellState, Notebook
 from cellblock.session.jupyter import UnreadableNotebook, in_order, pieces, with_outputs
 
 
@@ -45,6 +46,23 @@ def _runs(source: object) -> tuple[str, str]:
 )
 def test_what_a_session_runs_for_a_cell(source: object, kind: str, runs: str) -> None:
     assert _runs(source) == (kind, runs)
+
+
+@pytest.mark.parametrize(
+    "command", ["ls", "rm file?", "sleep 0 &", "! true", " ls", "a\nb?", "\nls", "echo $HOME {}", "# no\n!x", "%%sh\nx"]
+)
+def test_a_command_that_is_exported_is_the_same_command_again(command: str) -> None:
+    notebook = Notebook()
+    notebook.record(Cell(id="a", number=1, source=command, state=CellState.COMPLETED, kind="shell"), {})
+    (piece,) = pieces(notebook.to_ipynb())
+    assert (piece.kind, piece.source) == ("shell", command)
+
+
+def test_an_empty_command_that_is_exported_stays_a_command() -> None:
+    notebook = Notebook()
+    notebook.record(Cell(id="a", number=1, source="", state=CellState.COMPLETED, kind="shell"), {})
+    (piece,) = pieces(notebook.to_ipynb())
+    assert (piece.kind, piece.source.strip()) == ("shell", "")
 
 
 def test_text_and_empty_cells_are_passed_over_and_places_are_the_documents() -> None:

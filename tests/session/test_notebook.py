@@ -230,7 +230,10 @@ def test_every_kind_of_output_is_exported() -> None:
 @pytest.mark.parametrize(
     ("kind", "source", "exported"),
     [
-        ("shell", "ls -l", "!ls -l"),
+        ("shell", "ls -l", "%%sh\nls -l"),
+        ("shell", "rm file?", "%%sh\nrm file?"),
+        ("shell", "sleep 0 &", "%%sh\nsleep 0 &"),
+        ("shell", "", "%%sh\n\n"),
         ("shell", "a\nb", "%%sh\na\nb"),
         ("shell", "echo $HOME {1..3}", "%%sh\necho $HOME {1..3}"),
         ("shell", "! true", "%%sh\n! true"),

@@ -98,11 +98,7 @@ def _source(cell: Cell) -> str:
         return "\n".join(f"# {line}".rstrip() for line in (cell.source or "done by the host").splitlines())
     if cell.kind == "python":
         return cell.source
-    # after `!` IPython fills in $names and {expressions}; in a cell of its own the command stays as it is
-    single = "\n" not in cell.source and not cell.source.startswith(("!", " "))
-    if single and not re.search(r"[${}]|\\$", cell.source):
-        return f"!{cell.source}"
-    return f"%%sh\n{cell.source}"
+    return "%%sh\n" + (cell.source or "\n")  # IPython refuses a cell magic with no body
 
 
 def _facts(cell: Cell) -> dict[str, object]:

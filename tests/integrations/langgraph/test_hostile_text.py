@@ -204,3 +204,33 @@ def test_an_edit_and_a_look_at_a_line_take_no_more_than_the_file(threads: Thread
     assert said.startswith("Error: the content has 1002000000 bytes, and a file may have 20971520")
     assert line == "ab\n"
     assert peak < 64 * 2**20
+
+
+def test_a_line_that_is_too_long_to_show_is_said_to_be_cut(threads: Threads) -> None:
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    tools["python_run"].invoke({"code": "open('a', 'w').write('x' * 120_000 + 'END\\nlast')"}, at())
+    read = tools["file_read"].invoke({"file_path": "a"}, at())
+    assert "x… 70,004 characters cut …x" in read
+    assert read.endswith(
+        "xEND\n\n[the middle of line 0 is cut: read it with code]\n[lines 0 to 0 of 2; go on with offset=1]"
+    )
+    assert tools["file_read"].invoke({"file_path": "a", "offset": 1}, at()) == "last"
+
+
+def _left_out(size: int) -> str:
+    return f"[… {size} characters, read them with code …]"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown"),
+    [
+        ("^x", "x" * 500 + _left_out(700)),
+        ("HERE", _left_out(500) + "x" * 100 + "HERE" + "x" * 396 + _left_out(200)),
+        ("x$", _left_out(700) + "x" * 500),
+        ("x+HERE", "x" * 500 + _left_out(700)),
+    ],
+)
+def test_a_match_in_a_long_line_is_shown_with_what_is_around_it(threads: Threads, pattern: str, shown: str) -> None:
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    tools["python_run"].invoke({"code": "open('a', 'w').write('x' * 600 + 'HERE' + 'x' * 596)"}, at())
+    assert tools["file_grep"].invoke({"pattern": pattern}, at()) == f"a:1: {shown}"

@@ -21,7 +21,9 @@ from mcp_types import CallToolResult
 
 from cellblock import ExecutionLimits
 from cellblock.integrations.mcp import open_server
+from cellblock.session.session import AsyncSession
 from cellblock.session.shown import mime_type
+from cellblock.store import Commit
 
 pytestmark = pytest.mark.anyio
 
@@ -198,6 +200,20 @@ async def test_a_file_is_read_in_parts_that_cut_no_character(client: Client) -> 
     assert parts == ["aéa", "éaé"]
 
 
+async def test_the_smallest_part_of_a_file_holds_a_character(client: Client) -> None:
+    text = "日\U0001f40da"
+    await _done(client, "write_file", path="t.txt", content=text)
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    least = tools["read_file"].input_schema["properties"]["max_bytes"]["minimum"]
+    data, offset, truncated = "", 0, True
+    while truncated:
+        part = await _done(client, "read_file", path="t.txt", offset=offset, max_bytes=least)
+        assert (part["encoding"], part["data"] != "") == ("text", True)
+        data, truncated = data + part["data"], part["truncated"]
+        offset += len(part["data"].encode())
+    assert data == text
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
@@ -311,6 +327,31 @@ async def test_a_call_that_is_cancelled_interrupts_its_cell_and_the_session_goes
     assert scope.cancelled_caught
     with anyio.fail_after(10):
         assert (await _done(client, "run_python", code="seen"))["value"] is True
+
+
+async def test_a_branch_whose_call_is_cancelled_is_there_for_the_next_call(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, is_cancelled, scope = AsyncSession.log, anyio.Event(), anyio.CancelScope()
+
+    async def branch_is_looked_at(self: AsyncSession, *args: Any, **options: Any) -> list[Commit]:
+        if self.name == "idea":
+            scope.cancel()
+            await is_cancelled.wait()
+        return await log(self, *args, **options)
+
+    async with open_server(url, session="main") as server, Client(server) as client:
+        await _done(client, "run_python", code="x = 1")
+        with monkeypatch.context() as patch, anyio.fail_after(20):
+            patch.setattr(AsyncSession, "log", branch_is_looked_at)
+            with scope:
+                await client.call_tool("branch", {"name": "idea"})
+            assert scope.cancelled_caught
+            await anyio.wait_all_tasks_blocked()
+            is_cancelled.set()
+            while not server.sessions.is_open("default", "idea"):
+                await anyio.sleep(0.01)
+        assert (await _done(client, "run_python", code="x", session="idea"))["value"] == 1
 
 
 @pytest.mark.threat("L9")

@@ -22,7 +22,7 @@ from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
 from cellblock.session.session import AsyncSession
 from cellblock.session.threads import off_loop
-from cellblock.text import name, row, valid
+from cellblock.text import cut, name, row, valid
 
 MOST_FILE_BYTES = 20 * 2**20
 """Of a file that a tool writes, or edits."""
@@ -219,7 +219,9 @@ def _lines(data: bytes, call: Call) -> Told:
     for line in wanted:
         if shown and len(shown) + len(line) > _MOST_READ:
             break
-        shown, at = shown + line[:_MOST_READ], at + 1
+        shown, at = shown + cut(line, _MOST_READ), at + 1
+        if len(line) > _MOST_READ:
+            shown += f"\n[the middle of line {at - 1} is cut: read it with code]"
     if not text:
         return Told(f"{name(path)} is empty.")
     if offset >= many:

@@ -60,6 +60,7 @@ ALIASES = {"/workspace": ROOTS[0], "/tmp": ROOTS[1], "/data": ROOTS[2]}
 
 CACHES = tuple("/session/" + path for path in wanted["caches"])
 DEVICE = os.stat(HOME).st_dev
+MOST = 500  # characters of a line
 
 def real(path):
     path = os.path.normpath(os.path.join(HOME, path))
@@ -116,6 +117,14 @@ def walk(tops):
                 except OSError:
                     pass
 
+def part(line, at):
+    start = max(0, min(at - 100, len(line) - MOST))
+    left, right = start, max(0, len(line) - start - MOST)
+    return mark(left) + line[start:start + MOST] + mark(right)
+
+def mark(size):
+    return f"[… {size:,} characters, read them with code …]" if size else ""
+
 def lines(path, expression):
     try:
         with open(path, "rb") as file:
@@ -124,8 +133,8 @@ def lines(path, expression):
             file.seek(0)
             for number, line in enumerate(file, 1):
                 line = line.decode("utf-8", "replace").rstrip("\\r\\n")
-                if expression.search(line):
-                    yield f"{shown(path)}:{number}: {line[:500]}"
+                if (match := expression.search(line)) is not None:
+                    yield f"{shown(path)}:{number}: {part(line, match.start())}"
     except OSError:
         pass
 

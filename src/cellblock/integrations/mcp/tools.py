@@ -39,6 +39,7 @@ from cellblock.integrations.mcp.results import (
 )
 from cellblock.session.files import listing
 from cellblock.session.session import AsyncSession
+from cellblock.session.unbroken import unbroken
 from cellblock.text import name, valid
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Tools:
         path: Path,
         session: SessionName = None,
         offset: Annotated[int, Field(ge=0, description="the first byte")] = 0,
-        max_bytes: Annotated[int, Field(ge=1, le=_MOST_READ)] = 50_000,
+        max_bytes: Annotated[int, Field(ge=4, le=_MOST_READ, description="4, a character's, or more")] = 50_000,
     ) -> Annotated[CallToolResult, FileRead]:
         """Read a file of a session: as text, or in base64 where it is none."""
         async with self._using(session) as one:
@@ -226,10 +227,13 @@ class Tools:
     ) -> Annotated[CallToolResult, Standing]:
         """Make another session with the same names, objects and files, from which on the two go apart."""
         async with self._using(session, create=False) as one:
-            other = await one.branch(name)
-            standing = await _standing(other)
-            await self._server.sessions.adopt(other)
-        return standing
+            return await unbroken(partial(self._adopted, await one.branch(name)))
+
+    async def _adopted(self, made: AsyncSession) -> CallToolResult:
+        try:
+            return await _standing(made)
+        finally:
+            await self._server.sessions.adopt(made)
 
     async def merge(
         self,
