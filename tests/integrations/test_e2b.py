@@ -171,6 +171,31 @@ def test_files(sandbox: Sandbox) -> None:
     assert sandbox.run_code("[name for name in dir() if 'cellblock' in name or name == 'found']").text == "[]"
 
 
+def test_relative_paths_start_in_the_workspace_wherever_the_code_has_gone(sandbox: Sandbox) -> None:
+    for name in ("gone", "moved", "kept/in"):
+        sandbox.files.write(name, "workspace")
+    sandbox.run_code(
+        "import os\nos.makedirs('/tmp/w/kept')\nos.chdir('/tmp/w')\n"
+        "for name in ('gone', 'moved', 'decoy', 'kept/decoy'): open(name, 'w').close()\nos.mkdir('made')"
+    )
+    files = sandbox.files
+    assert files.read("gone") == "workspace"
+    assert [one.path for one in files.list("kept")] == ["/session/workspace/kept/in"]
+    assert [one.name for one in files.list()] == ["gone", "kept", "moved"]
+    assert (files.exists("decoy"), files.exists("kept/in"), files.exists("")) == (False, True, False)
+    assert (files.make_dir("made"), files.make_dir("made")) == (True, False)
+    assert files.rename("moved", "made/new").path == "/session/workspace/made/new"
+    assert files.read("made/new") == "workspace"
+    files.remove("gone")
+    with pytest.raises(NotFoundException):
+        files.remove("")
+    files.write_files([{"path": "written", "data": "x"}])
+    assert [one.name for one in files.list(depth=2)] == ["kept", "in", "made", "new", "written"]
+    assert sandbox.commands.run("pwd", cwd="made").stdout == "/session/workspace/made\n"
+    left = "sorted(os.listdir()), os.listdir('kept'), os.listdir('made')"
+    assert sandbox.run_code(left).text == "(['decoy', 'gone', 'kept', 'made', 'moved'], ['decoy'], [])"
+
+
 def test_files_that_are_not_there_or_are_not_the_sandboxs(sandbox: Sandbox) -> None:
     for read in (sandbox.files.read, sandbox.files.list, sandbox.files.remove):
         with pytest.raises(NotFoundException):

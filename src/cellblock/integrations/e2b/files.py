@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import posixpath
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from cellblock.errors import FileRefused
 from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException, checked, wrong
 from cellblock.session.blocking import Session
 from cellblock.text import represent
+from cellblock.worker.confine.layout import WORKSPACE
 
 Data = str | bytes | bytearray | IO[str] | IO[bytes]
 
@@ -104,7 +106,7 @@ class Filesystem:
     @checked
     def list(self, path: str = ".", depth: int = 1) -> list[EntryInfo]:
         """What is in a directory, sorted, and below it to that depth."""
-        rows = inside(self._session, _LIST, path=path, depth=depth)
+        rows = inside(self._session, _LIST, path=_whole(path), depth=depth)
         if not isinstance(rows, list):
             raise SandboxException("the sandbox answered with something that is not a list of files")
         return [_entry(row) for row in rows]
@@ -112,13 +114,13 @@ class Filesystem:
     @checked
     def exists(self, path: str) -> bool:
         """Whether there is such a file or directory."""
-        return inside(self._session, "found = os.path.lexists(path)", path=path) is True
+        return inside(self._session, "found = os.path.lexists(path)", path=_whole(path)) is True
 
     @checked
     def make_dir(self, path: str) -> bool:
         """Make a directory, with those above it; False where there was one."""
         source = "found = not os.path.isdir(path)\nos.makedirs(path, exist_ok=True)"
-        return inside(self._session, source, path=path) is True
+        return inside(self._session, source, path=_whole(path)) is True
 
     @checked
     def remove(self, path: str) -> None:
@@ -128,7 +130,7 @@ class Filesystem:
             "is_dir = os.path.isdir(path) and not os.path.islink(path)\n"
             "found = shutil.rmtree(path) if is_dir else os.unlink(path)"
         )
-        inside(self._session, source, path=path)
+        inside(self._session, source, path=_whole(path))
 
     @checked
     def rename(self, old_path: str, new_path: str) -> EntryInfo:
@@ -137,7 +139,12 @@ class Filesystem:
             "os.rename(old, new)\n"
             "found = [os.path.basename(new), os.path.isdir(new), os.path.abspath(new), os.path.getsize(new)]"
         )
-        return _entry(inside(self._session, source, old=old_path, new=new_path))
+        return _entry(inside(self._session, source, old=_whole(old_path), new=_whole(new_path)))
+
+
+def _whole(path: str) -> str:
+    """A path as the session's own `files` take it, wherever code has gone by `chdir`; an empty one names nothing."""
+    return path and posixpath.join(WORKSPACE, path)
 
 
 def inside(session: Session, source: str, **names: object) -> object:
