@@ -279,6 +279,36 @@ def test_variables_of_the_environment(sandbox: Sandbox) -> None:
         assert other.commands.run("echo $KEPT").stdout == "1\n"
 
 
+def test_variables_of_one_run_are_in_no_cell_and_end_with_it(sandbox: Sandbox) -> None:
+    sandbox.run_code("import os; os.environ['SET'] = 'before'; x = 1")
+    once = {"SET": "value-1", "UNSET": "value-2"}
+    read = "os.environ['SET'], os.environ.get('UNSET')"
+    assert sandbox.run_code(f"x = 2; {read}", envs=once).text == "('value-1', 'value-2')"
+    assert sandbox.commands.run("echo $SET $UNSET", envs=once).stdout == "value-1 value-2\n"
+    notebook = sandbox.session.notebook
+    assert [cell.source for cell in notebook.cells][1:] == [f"x = 2; {read}", "echo $SET $UNSET"]
+    assert sandbox.run_code(read).text == "('before', None)"
+    with pytest.raises(InvalidArgumentException):
+        sandbox.run_code("1", envs={"UNSET": "x", "A=B": "x"})
+    assert sandbox.run_code(read).text == "('before', None)"
+    with Sandbox.create(envs={"KEPT": "value-3"}) as other:
+        assert other.run_code("1", envs=once).execution_count == 1
+        assert "value-" not in other.session.notebook.to_html()
+
+
+@pytest.mark.parametrize("after", ["run_code", "commands"])
+def test_a_run_is_undone_with_its_variables_in_one_step(sandbox: Sandbox, after: str) -> None:
+    sandbox.run_code("import os; os.environ['SET'] = 'before'; x = 1")
+    sandbox.run_code("x = 2", envs={"SET": "once", "UNSET": "once"})
+    sandbox.session.undo()
+    if after == "commands":
+        assert sandbox.commands.run("echo $SET $UNSET").stdout == "before\n"
+    assert sandbox.run_code("x, os.environ['SET'], os.environ.get('UNSET')").text == "(1, 'before', None)"
+    with pytest.raises(TimeoutException):
+        sandbox.run_code("while True: pass", envs={"UNSET": "once"}, timeout=0.5)
+    assert sandbox.run_code("os.environ.get('UNSET')").text is None
+
+
 def test_it_ends_once_and_by_itself() -> None:
     sandbox = Sandbox.create(timeout=0.5)
     deadline = time.monotonic() + 20

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cellblock.integrations.commands import ended, exports
+from cellblock.integrations.commands import ended
+from cellblock.integrations.e2b.environment import Environment
 from cellblock.integrations.e2b.exceptions import (
     InvalidArgumentException,
     SandboxException,
@@ -41,8 +42,8 @@ class CommandExitException(SandboxException):
 class Commands:
     """Runs commands with /bin/sh in the workspace."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, environment: Environment) -> None:
+        self._session, self._environment = session, environment
 
     @checked
     def run(
@@ -64,17 +65,14 @@ class Commands:
             raise InvalidArgumentException("no command runs in the background", hint="run it to its end")
         if user not in (None, "user"):
             raise wrong("user", "left out: a sandbox has one user", user)
-        try:
-            before = exports(envs)
-        except ValueError as unfit:
-            raise InvalidArgumentException(str(unfit)) from None
-        before += f"cd -- {shlex.quote(posixpath.join('.', cwd))} || exit 1\n" if cwd is not None else ""
+        before = f"cd -- {shlex.quote(posixpath.join('.', cwd))} || exit 1\n" if cwd is not None else ""
 
         def tell(output: Output) -> None:
             if callback := {"stdout": on_stdout, "stderr": on_stderr}.get(output.stream or ""):
                 callback(output.text)
 
-        cell = followed(self._session, before + cmd, "shell", timeout, tell)
+        with self._environment.once(envs):
+            cell = followed(self._session, before + cmd, "shell", timeout, tell)
         error, end = cell.error, ended(cell.error, cell.outputs)
         result = CommandResult(
             stderr=end.stderr,

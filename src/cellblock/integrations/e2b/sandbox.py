@@ -10,6 +10,7 @@ from typing import Any, Self
 from cellblock.hosting.threads import later
 from cellblock.integrations.commands import Kind
 from cellblock.integrations.e2b.commands import Commands
+from cellblock.integrations.e2b.environment import Environment
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, checked, wrong
 from cellblock.integrations.e2b.execution import (
     Execution,
@@ -21,7 +22,7 @@ from cellblock.integrations.e2b.execution import (
     message,
     result,
 )
-from cellblock.integrations.e2b.files import Filesystem, inside
+from cellblock.integrations.e2b.files import Filesystem
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
 from cellblock.text import represent
@@ -62,12 +63,13 @@ class Sandbox:
             raise InvalidArgumentException(str(error)) from None
         self.sandbox_id = self.session.name or secrets.token_hex(10)
         self.files = Filesystem(self.session)
-        self.commands = Commands(self.session)
+        self._environment = Environment(self.session)
+        self.commands = Commands(self.session, self._environment)
         self._running = True
         self._end: threading.Event | None = None
         try:
             if envs:
-                self._set_environment(dict(envs))
+                self._environment.set(envs)
             if timeout is not None:
                 self.set_timeout(timeout)
         except BaseException:
@@ -118,12 +120,8 @@ class Sandbox:
                 on_result(result(output, self.session.read_output))
 
         images: list[Output] = []
-        before = self._set_environment(dict(envs)) if envs else {}
-        try:
+        with self._environment.once(envs):
             cell = followed(self.session, code, _LANGUAGES[language], timeout, tell)
-        finally:
-            if before:
-                self._set_environment(before)
         if on_result is not None:
             for image in images:
                 on_result(result(image, self.session.read_output))
@@ -150,14 +148,3 @@ class Sandbox:
             self._end.set()
         self.session.close()
         return was
-
-    def _set_environment(self, variables: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Set variables, or unset those that are None; what they were before."""
-        source = (
-            "found = {name: os.environ.get(name) for name in given}\n"
-            "for name, value in given.items():\n"
-            "    os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)"
-        )
-        before = inside(self.session, source, given=dict(variables))
-        known = before if isinstance(before, dict) else {}
-        return {name: value if isinstance(value := known.get(name), str) else None for name in variables}
