@@ -11,11 +11,12 @@ import operator
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from cellblock import CellblockError, ExecutionLimits, SessionClosed
+from cellblock import CellblockError, ExecutionLimits, SessionClosed, Versioned
 from cellblock.integrations.e2b import (
     CommandExitException,
     Execution,
@@ -307,6 +308,18 @@ def test_a_run_is_undone_with_its_variables_in_one_step(sandbox: Sandbox, after:
     with pytest.raises(TimeoutException):
         sandbox.run_code("while True: pass", envs={"UNSET": "once"}, timeout=0.5)
     assert sandbox.run_code("os.environ.get('UNSET')").text is None
+
+
+def test_a_run_that_was_undone_leaves_no_variables_to_a_sandbox_that_is_opened_again(tmp_path: Path) -> None:
+    def opened() -> Sandbox:
+        return Sandbox.create(name="lasting", state=Versioned(f"sqlite:///{tmp_path}/store.db"))
+
+    with opened() as sandbox:
+        sandbox.run_code("x = 1")
+        sandbox.run_code("x = 2", envs={"ONCE": "1"})
+        sandbox.session.undo()
+    with opened() as sandbox:
+        assert sandbox.run_code("import os; x, os.environ.get('ONCE')").text == "(1, None)"
 
 
 def test_it_ends_once_and_by_itself() -> None:

@@ -11,15 +11,18 @@ from cellblock.session.blocking import Session
 
 _PROGRAM = """
 def _cellblock_inside(given, for_good):
-    import os
-    for name, value in vars(os.environ).pop("_cellblock_before", {{}}).items():
+    import json, os
+    for name, value in json.loads(os.environ.pop("_CELLBLOCK_BEFORE", "{{}}")).items():
         os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
     if not for_good:
-        vars(os.environ)["_cellblock_before"] = {{name: os.environ.get(name) for name in given}}
+        os.environ["_CELLBLOCK_BEFORE"] = json.dumps({{name: os.environ.get(name) for name in given}})
     os.environ.update(given)
 globals().pop("_cellblock_inside")({given!r}, {for_good!r})
 """
-"""First ends what an earlier run had: where the run was undone, its variables are there still, and what was before."""
+"""First ends what an earlier run had: where the run was undone, its variables are there still, and beside them, in the
+environment since a session that is opened again has that, what was before."""
+
+_ASKED = "'_CELLBLOCK_BEFORE' in __import__('os').environ"
 
 
 class Environment:
@@ -27,13 +30,16 @@ class Environment:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._had_once = False
+        self._may_have = session.resumed is not None
 
     def set(self, variables: Mapping[str, str], *, for_good: bool = True) -> None:
         """Set variables, and unset those of an earlier run."""
         given = {str.__str__(name): str.__str__(value) for name, value in variables.items()}  # of an enum, too
+        self._aside(_PROGRAM.format(given=given, for_good=for_good))
+
+    def _aside(self, source: str, *, reads: bool = False) -> object:
         try:
-            self._session.aside(_PROGRAM.format(given=given, for_good=for_good))
+            return self._session.aside(source, reads=reads)
         except SessionClosed:
             raise
         except CellblockError as error:
@@ -44,11 +50,11 @@ class Environment:
     def once(self, variables: Mapping[str, str] | None) -> Iterator[None]:
         """Have variables for what is run within."""
         if not variables:
-            if self._had_once:
+            if self._may_have and self._aside(_ASKED, reads=True):
                 self.set({})
             yield
             return
-        self._had_once = True
+        self._may_have = True
         try:
             self.set(variables, for_good=False)
             yield
