@@ -167,9 +167,9 @@ class Lasting:
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
         self._lacks, self._lacked = _Lacks(), dict[str, _Lacks]()
-        """What commits that this kernel led to lack of its states: the newest, and each by its id."""
+        """The lacks of commits that this kernel led to: of the newest, and of each by its id."""
         self._is_back = False
-        """Whether the session went back since the newest snapshot was made."""
+        """True once the session went back since the newest snapshot was made."""
         self._since: int | None = None
         """The number of the first step whose state is not in the store, if there is one."""
         self._stateless: tuple[int, CellblockError] | None = None
@@ -476,7 +476,7 @@ class Lasting:
 
     @property
     def _owes(self) -> bool:
-        """Whether there is something that the store could not be told."""
+        """True if there is something that the store could not be told."""
         return bool(self._unset) or self._moving is not None
 
     async def _settle(self) -> None:
@@ -910,14 +910,14 @@ class Lasting:
         """Take up which names of a commit cannot be loaded, and of where the session stands if they are those still."""
         if not lost:
             return
+        lost = [replace(one, alive=True) for one in lost]
         async with self._noting:
-            its, now = self._lacked.get(str(trial.commit)), self._lacks
+            its, now = self._lacked.get(str(trial.commit), _Lacks()), self._lacks
             snapshot = None if self._is_back else self._snapshot
             failed = lost if its is now else await to_thread.run_sync(_still_failed, lost, held, snapshot)
-            fresh = tuple(replace(one, alive=True) for one in failed if one.name not in now.unloadable)
-            now.unloadable.update((one.name, (held[one.name], one)) for one in fresh)
-            if its is not None:
-                its.unloadable.update((one.name, (held[one.name], replace(one, alive=True))) for one in lost)
+            fresh = tuple(one for one in failed if one.name not in now.unloadable)
+            for lacks, names in ((now, fresh), (its, lost)):
+                lacks.unloadable.update((one.name, (held[one.name], one)) for one in names)
         self._newly_lost += fresh
         self._tell(fresh)
 
@@ -1193,8 +1193,8 @@ def _is_left(find: weakref.ref[Lasting]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Lacks:
-    """What a commit lacks of the state that it is of: what could not be saved, and what was saved and cannot be loaded,
-    by names and with their groups.
+    """The names that a commit lacks of its state: those that could not be saved; those that cannot be loaded, with
+    their groups.
     """
 
     missing: tuple[Lost, ...] = ()

@@ -69,7 +69,7 @@ def _environment(first: Commit, second: Commit) -> JSON:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """What one commit holds. Among the names are those that have no row in the commit: these have a `label`."""
+    """The contents of one commit. Among the names are those that have no row in the commit: these have a `label`."""
 
     names: Tree
     groups: Tree
@@ -225,7 +225,7 @@ class _Merging:
 
 
 def _changes(before: Tree, after: Tree) -> dict[str, Any]:
-    """What makes one tree of the other: None for a key that goes. Names with a label are in no tree."""
+    """The changes that make one tree of the other: None for a key that goes. Names with a label are in no tree."""
     return {
         key: after.get(key)
         for key, row in {**before, **after}.items()

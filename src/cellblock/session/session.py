@@ -353,9 +353,9 @@ class AsyncSession(Versions):
             self._closing = None
 
     async def _let_go(self) -> None:
-        lasting = self._lasting if self._is_here else None  # the lease and its connections may be the parent's
-        if lasting is not None and lasting.is_closed:
-            lasting = None
+        lasting = self._lasting
+        if lasting is not None and (lasting.is_closed or not self._is_here):
+            lasting = None  # the lease and its connections may be the parent's
         self._asleep = False
         self._background.cancel()
         if lasting is not None:  # it waits for a lock of another program's, and all that is under way, so long together

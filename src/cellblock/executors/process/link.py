@@ -105,7 +105,7 @@ class Link:
 
     @property
     def takes_another(self) -> bool:
-        """Whether the worker can be sent a request: none is under way, and none, or no reply, was sent in part."""
+        """True if the worker can be sent a request: none is under way, and none, or no reply, was sent in part."""
         return not (self.killed or self.busy or self._packet is not None)
 
     def close_ends(self) -> None:

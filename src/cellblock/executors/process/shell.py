@@ -230,7 +230,7 @@ class Shell:
         await self._answer("reserve", "reserved")
 
     async def copied(self) -> object:
-        """How many large files init has copied, once it copies none: it lets nobody write to one before."""
+        """The number of large files that init has copied, once it copies none: before, it lets nobody write to one."""
         return (await self._asked_apart("copy"))[0]["copied"]
 
     def adopt(self, worker: int, number: int, processes: int, *made: socket.socket) -> None:
