@@ -255,7 +255,7 @@ def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(
             idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
             with _collector_seen() as runs:
                 longest = min([await _worst_turn(saved_and_woken) for _ in range(2)])
-            return idle, longest, max(runs)
+            return idle, longest, max(runs, default=0.0)  # the collector need not have come
 
     idle, longest, collected = anyio.run(turns)
     assert longest < max(10 * idle, _TURN)

@@ -15,6 +15,7 @@ from family_tree import Process, below, inits_of, launchers, nursery_of, soon, w
 import cellblock.session.session
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.shell import Shell
 from cellblock.executors.protocol import Kernel
 from cellblock.session.tools import Toolbox
 
@@ -54,6 +55,27 @@ def test_death_that_is_told_late_is_told_as_it_was(session: Session) -> None:
     going_on.join()
     assert cell.error is not None
     assert cell.error.message == "the session's process left with status 7"
+    assert session.run("x").value == 41
+
+
+def test_death_before_the_first_process_knows_the_worker_is_told(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host says which process is the worker now, and has it run a cell, without a pause between."""
+    adopt = Shell.adopt
+
+    def held(shell: Shell, *worker: int, **more: object) -> None:
+        monkeypatch.undo()
+        signal.pidfd_send_signal(shell.init, signal.SIGSTOP)
+        threading.Timer(0.5, signal.pidfd_send_signal, (os.dup(shell.init), signal.SIGCONT)).start()
+        adopt(shell, *worker, **more)
+
+    session.run("x = 41")
+    monkeypatch.setattr(Shell, "adopt", held)
+    session.run("import os\nos._exit(6)")
+    ended = session.run("import os\nos._exit(7)").error
+    assert ended is not None
+    assert ended.message == "the session's process left with status 7"
     assert session.run("x").value == 41
 
 

@@ -52,6 +52,18 @@ def test_caller_that_waits_is_told_when_the_descriptors_are_closed() -> None:
     ) == [_CLOSED]
 
 
+def test_descriptors_closed_on_the_loop_itself_are_told_to_every_later_call() -> None:
+    assert _told(
+        "async def end(): os.closerange(3, 4096)\n"
+        "session = Session(tools=[end])\n"
+        "tell(lambda: session.run('await end()').value)\n"
+        "time.sleep(0.2)\n"
+        "tell(lambda: session.run('2').value)\n"
+        "tell(lambda: Session())\n"
+        "tell(session.close)\n"
+    ) == [_CLOSED, _CLOSED, _CLOSED, "None"]
+
+
 def test_loop_that_cannot_be_started_is_told_and_the_next_session_begins_another() -> None:
     assert _told(
         "import warnings; warnings.simplefilter('ignore')\n"

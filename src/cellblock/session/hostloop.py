@@ -299,6 +299,8 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
             started.give(error=failure)
             return
         _log.exception("the event loop of the blocking sessions ended")
+        if _is_deaf():  # so are the sessions: it stays, for all callers to be told
+            return
         _loop = _wakes_by = None
         with suppress(Exception):  # of descriptors that are gone
             loop.close()

@@ -56,6 +56,8 @@ class Service:
         self._history.spare = self._captures.drop_files
         self._peak: Peak | None = None
         self._adopted = 0
+        self._ended: dict[int, int] | None = None
+        """How processes ended between a sweep and word of the worker that was woken then: it may be done by then."""
         self._kept = 0
         self._reaped = -1
         """After the beginning of which checkpoint a process of a cell ended that init had adopted."""
@@ -193,7 +195,9 @@ class Service:
     def _reap(self) -> None:
         """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
         for process, status in ended_children(self._look_back):
-            if process == self._adopted:
+            if self._ended is not None:
+                self._ended[process] = status
+            elif process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
 
     def _look_back(self, ended: int) -> None:
@@ -212,7 +216,7 @@ class Service:
         """A worker was put into the session, and nothing is to be attached any more."""
         prctl(PR_SET_DUMPABLE, 0)
         self._watch.begin()
-        self._budget.reserved = False
+        self._budget.reserved, self._ended = False, None
         self._supervisor.worker = self._watch.worker
         self._quota.of(self._watch.worker, _number(message["processes"]))
 
@@ -254,6 +258,9 @@ class Service:
         """A frozen copy was woken and is the worker now, or a branch's first process."""
         self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
+        ended, self._ended = self._ended, None
+        if ended is not None and worker in ended:
+            control.tell(self._channel, {"ended": worker, "status": ended[worker]})
         self._watch.load(False)
         self._watch.follow(worker)
         self._budget.woken(worker)
@@ -279,7 +286,7 @@ class Service:
         if not self._nested:
             prctl(PR_SET_DUMPABLE, 1)
         self._reap()  # what was ended has changed nothing of the state that the session is put into
-        self._reaped = -1
+        self._reaped, self._ended = -1, {}
         control.send(self._channel, {"swept": True, "missed": _told(missed)})
 
     def _hold_back(self, message: Message, _descriptors: list[int]) -> None:
