@@ -202,6 +202,28 @@ def test_what_the_last_cell_bound_is_there_even_when_killed_right_after_its_repl
     assert session.run("x").value == list(range(30))
 
 
+@pytest.mark.parametrize(
+    ("ends", "lost"),
+    [
+        ("import socket\na, b = socket.socketpair()", "lost: a, b (connect again)"),
+        ("import os\na, b = os.pipe()\nprint(f'{a}, descriptor {b}')", "lost: descriptor {} (open it again)"),
+    ],
+)
+def test_connection_that_ended_with_a_process_is_told_once(session: Session, ends: str, lost: str) -> None:
+    opened = session.run(ends).text
+    told = [_seen_after(session.kill, session) for _ in range(3)]
+    assert told == [f"1\n{lost.format(opened)}", "1", "1"]
+    with session.branch() as branch:
+        assert branch.run("1").text == "1"
+    again = session.run(ends).text
+    assert _seen_after(session.kill, session) == f"1\n{lost.format(again)}"
+
+
+def _seen_after(ending: Callable[[], object], session: Session) -> str:
+    ending()
+    return session.run("1").text
+
+
 def test_name_is_read_after_a_death(session: Session) -> None:
     session.run("x = 1")
     session.kill()

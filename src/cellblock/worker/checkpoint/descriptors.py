@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import select
+import socket
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,15 +21,17 @@ from cellblock.hosting import sockets
 _TABLE = "/proc/self/fd"
 _UNDONE = os.O_CREAT | os.O_EXCL | os.O_TRUNC
 _HIGHEST = 65_536
+_dead: set[tuple[int, int]] = set()
+"""What was put in the place of descriptors that were let go, by device and inode: their loss was told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
     """An open descriptor.
 
-    Of a regular file: its device and inode; `path` if it can be opened again, else `stamp`, by which a change of its
-    contents shows; its position, and the locks on it, as type (of fcntl's), whether they are the process's, start and
-    length.
+    `identity` is its device and inode. Of a regular file: `path` if it can be opened again, else `stamp`, by which a
+    change of its contents shows; its position, and the locks on it, as type (of fcntl's), whether they are the
+    process's, start and length.
     """
 
     number: int
@@ -44,14 +47,18 @@ class Held:
 
 
 def held(ours: Iterable[int]) -> list[Held]:
-    """Every descriptor but those that are, or are copies of, `ours`."""
+    """Every descriptor but those that are, or are copies of, `ours`, and those that are dead."""
     identities = {_identity(number) for number in ours}
     found = []
+    dead = set()
     for number in _numbers():
         with contextlib.suppress(OSError):  # the listing's own
             what = os.fstat(number)
-            if (what.st_dev, what.st_ino) not in identities:
+            if (identity := (what.st_dev, what.st_ino)) in _dead:
+                dead.add(identity)
+            elif identity not in identities:
                 found.append(_describe(number, what))
+    _dead.intersection_update(dead)
     return found
 
 
@@ -74,9 +81,7 @@ class TakenUp:
 
 def let_go(found: Iterable[Held]) -> None:
     """In a frozen copy: put something dead in the place of each."""
-    gone, other = sockets.pair(sockets.STREAM)
-    other.close()
-    with gone:
+    with _gone() as gone:
         for one in found:
             if one.number == gone.fileno():  # what runs after a fork has closed it
                 continue
@@ -131,9 +136,7 @@ def places(found: Iterable[Held], kept: Iterable[int], pipes: Mapping[int, int])
 def move(these: Iterable[tuple[Held, int]]) -> TakenUp:
     """In a branch: leave none of these open on what they were. Opens again by its path what has one."""
     taken = TakenUp()
-    gone, other = sockets.pair(sockets.STREAM)
-    other.close()
-    with gone:
+    with _gone() as gone:
         for one, pipe in these:
             if pipe >= 0:
                 os.dup2(pipe, one.number, one.inheritable)
@@ -142,11 +145,21 @@ def move(these: Iterable[tuple[Held, int]]) -> TakenUp:
             if one.label == "[eventpoll]":
                 with select.epoll() as empty:
                     os.dup2(empty.fileno(), one.number, one.inheritable)
+            elif one.identity in _dead:
+                continue
             elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO) or (one.kind == stat.S_IFREG and one.path is None):
                 taken.lost.append(one)
             elif one.path is not None:
                 taken.reopen(one)
     return TakenUp(list({one.number: one for one in taken.lost}.values()), taken.anew)
+
+
+def _gone() -> socket.socket:
+    """A socket that nobody has the other end of."""
+    gone, other = sockets.pair(sockets.STREAM)
+    other.close()
+    _dead.add(_identity(gone.fileno()))
+    return gone
 
 
 def _reopen(one: Held) -> None:
@@ -200,13 +213,13 @@ def _describe(number: int, what: os.stat_result) -> Held:
     kind = stat.S_IFMT(what.st_mode)
     flags = fcntl.fcntl(number, fcntl.F_GETFL)
     inheritable = os.get_inheritable(number)
+    identity = what.st_dev, what.st_ino
     if kind == stat.S_IFREG:
         path = _path(number) if what.st_nlink else None
         offset = 0 if flags & os.O_PATH else os.lseek(number, 0, os.SEEK_CUR)
-        identity = what.st_dev, what.st_ino
         return Held(number, kind, flags, inheritable, path, offset, "", identity, _stamp(what), _locks(number))
     label = "" if kind else (_path(number) or "").removeprefix("anon_inode:")
-    return Held(number, kind, flags, inheritable, label=label)
+    return Held(number, kind, flags, inheritable, label=label, identity=identity)
 
 
 def _path(number: int) -> str | None:
