@@ -181,15 +181,16 @@ def test_a_copy_that_the_kernel_kills_for_memory_is_no_limit_that_a_cell_met(
     if os.getuid() != 0:
         pytest.skip("what is a frozen copy is hidden from an ordinary user")
     insides = Insides(str(session.run(ASK).value))
-    worker = session.run("import os\nos.getpid()").value
     session.run("x = 1")
     kernel: Any = session._session._kernel
     monkeypatch.setattr(kernel._enclosure, "killed", lambda: 1)
-    copy = next(one.pid for one in insides.others() if one.inner[-1] != worker)
+    oldest = next(one for one in kernel._checkpoints._states if one.memory is not None)
+    assert soon(lambda: oldest.memory.pid() > 0, True) is True
+    copy = oldest.memory._copy
     os.kill(copy, signal.SIGKILL)
     assert soon(lambda: copy in [one.pid for one in insides.others()], False) is False
     if told:
-        kernel._checkpoints.lose(kernel._checkpoints._states[0].number)
+        kernel._checkpoints.lose(oldest.number)
     assert kernel.exceeded() is None
     assert kernel.exceeded().endswith(" MB, all that its control group allows")  # it is told once
     assert session.run("x").value == 1
