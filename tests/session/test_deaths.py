@@ -79,6 +79,46 @@ def test_death_before_the_first_process_knows_the_worker_is_told(
     assert session.run("x").value == 41
 
 
+def test_death_within_the_limit_that_is_told_after_it_is_no_time_out(open_session: Callable[..., Session]) -> None:
+    """By the session's first process, which is the parent of a worker that was woken."""
+    session = open_session(limits=ExecutionLimits(timeout_seconds=1, interrupt_grace_seconds=0.5))
+    session.run("x = 41")
+    session.run("import os\nos._exit(6)")
+    session.run("y = 1")
+    shell = session._session._kernel._shell  # type: ignore[attr-defined]
+    assert soon(lambda: shell.keeping, False) is False
+    signal.pidfd_send_signal(shell.init, signal.SIGSTOP)
+    going_on = threading.Timer(2.5, signal.pidfd_send_signal, (shell.init, signal.SIGCONT))
+    going_on.start()
+    ended = session.run("import os\nos._exit(7)").error
+    going_on.join()
+    assert ended is not None
+    assert ended.message == "the session's process left with status 7"
+    assert session.run("x").value == 41
+
+
+def test_what_was_held_before_a_set_back_is_no_reason_for_a_later_death(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Init tells it while it is asked to set the session back."""
+    answered = Shell._answer
+
+    async def late(shell: Shell, what: str, word: str) -> dict[str, object]:
+        if word == "swept":
+            shell._note({"curbed": "6000 file locks, over 4096", "worker": True, "unruly": False})
+            shell._note({"curbed": "300 MB, over their memory limit", "worker": False, "unruly": False})
+        return await answered(shell, what, word)
+
+    session.run("x = 41")
+    monkeypatch.setattr(Shell, "_answer", late)
+    session.run("import os\nos._exit(6)")
+    monkeypatch.undo()
+    assert session.run("x").text == "41"
+    ended = session.run("import os\nos._exit(7)").error
+    assert ended is not None
+    assert ended.message == "the session's process left with status 7"
+
+
 def test_first_cell_that_dies_leaves_a_session_that_nothing_was_done_in(session: Session) -> None:
     cell = session.run("y = 1\nopen('new', 'w').close()\nimport os\nos._exit(1)")
     assert (cell.rolled_back, cell.lost) == (True, ())

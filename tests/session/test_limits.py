@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from family_tree import below, soon
 
 from cellblock import CellState, ExecutionLimits, Session
 from cellblock.attacks.attack import prelude
@@ -309,6 +310,28 @@ def test_failure_that_a_process_forges_is_cut_to_the_limit_of_the_output(open_se
     for text in (error.message, error.traceback):
         assert text.startswith("a" * 500)
         assert len(text) < 1200
+
+
+_GROWING = "while not os.path.exists('go'): time.sleep(0.01)\nheld = b'1' * (180 << 20)\ntime.sleep(60)"
+
+
+@pytest.mark.parametrize("source", ["z = 5\nraise ValueError('no such key')", "!"], ids=["cell", "command"])
+def test_a_process_that_is_killed_for_memory_between_two_cells_is_no_doing_of_the_next(
+    open_session: Callable[..., Session], source: str
+) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=256))
+    session.run(f"import subprocess, sys\nprogram = {'import os, time' + chr(10) + _GROWING!r}")
+    growing = "two = [subprocess.Popen([sys.executable, '-c', program]) for _ in range(2)]\n[one.pid for one in two]"
+    pids = session.run(growing).value
+    session.files.write("go", b"")
+    assert soon(lambda: sum(one.inner[-1] in pids for one in below()), 1) == 1
+    cell = session.shell("echo hello > f; ls nowhere") if source == "!" else session.run(source)
+    assert cell.error is not None
+    assert (cell.error.kind, cell.error.hint, cell.rolled_back) == ("raised", "", False)
+    assert cell.text.startswith("[between two cells a process was killed: together the session's processes held ")
+    after = session.run("'z' in globals() or os.path.exists('f')" if source != "!" else "open('f').read()")
+    assert after.value in (True, "hello\n")
+    assert "killed" not in after.text
 
 
 def test_a_process_that_is_ended_for_what_it_holds_leaves_the_checkpoint_that_is_being_made() -> None:

@@ -46,6 +46,28 @@ def test_processes_end_with_the_cell_that_started_them(patient: Session) -> None
     assert patient.run("one.returncode").value == -9
 
 
+def test_cell_that_ends_in_time_while_its_host_is_held_up_is_no_time_out() -> None:
+    started = "import subprocess, time\none = subprocess.Popen(['sleep', '1000'])"
+    shows = "for n in range(3):\n    time.sleep(0.1)\n    print(n)\n44"
+
+    async def run() -> tuple[CellState, object, object]:
+        async with AsyncSession(limits=ExecutionLimits(timeout_seconds=1)) as session, anyio.create_task_group() as group:
+            cells = []
+
+            async def in_time() -> None:
+                cells.append(await session.run(f"{started}\n{shows}"))
+
+            group.start_soon(in_time)
+            await anyio.sleep(0.05)
+            time.sleep(2)
+            while not cells:
+                await anyio.sleep(0.01)
+            (cell,) = cells
+            return cell.state, cell.value, (await session.run("one.poll()")).value
+
+    assert anyio.run(run) == (CellState.COMPLETED, 44, None)
+
+
 def test_one_process_is_told_of_as_one(patient: Session) -> None:
     shown = time_out(patient, "if os.fork() == 0: signal.pause()\ntime.sleep(60)")
     assert shown == "[a process that the cell had started was killed at its time limit]\n"

@@ -123,10 +123,11 @@ class WorkerGone(Exception):
 class Curbed:
     """The session's processes together held more than allowed; one of them, not the worker, was killed.
 
-    `held` says what and how much: "310 MB, over their memory limit".
+    `held` says what and how much: "310 MB, over their memory limit". `between`: before the request was sent.
     """
 
     held: str
+    between: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +173,13 @@ class Turn(Protocol):
 
     async def next(self) -> TurnEvent:
         """The next event. The last one is `Finished` or `Died`. May be cancelled and called again."""
+        ...
+
+    def has_ended(self) -> bool:
+        """True once the end of the request has come, told or not. Looks at what has come by now, and waits for nothing.
+
+        A host that was held up finds it here after the request's deadline.
+        """
         ...
 
     def reply(self, reply: ToolReply | ToolRoom) -> None:

@@ -272,8 +272,8 @@ class Execution:
         if (turn := self._turn) is None:
             return Died()
         while True:
-            if not self._killed and clock.now() >= self._deadline:  # events may come without a pause
-                self._overrun()
+            if not self._killed and clock.now() >= self._deadline and not turn.has_ended():
+                self._overrun()  # here, as events may come without a pause
             if (event := turn.at_once()) is not None:  # most are: a cancel scope costs more than a short cell
                 return event
             with anyio.move_on_after(None if self._killed else self._deadline - clock.now()):

@@ -110,9 +110,10 @@ class Recorder:
             self._pieces.clear()
 
     def curb(self, event: Curbed) -> Output:
-        """A process that the cell started was killed: what then fails is for want of memory."""
-        self.curbed = True
-        note = f"[a process was killed: together the session's processes held {event.held}]\n"
+        """A process was killed. If the cell was under way, what fails after that is for want of memory."""
+        self.curbed |= not event.between
+        when = "between two cells " if event.between else ""
+        note = f"[{when}a process was killed: together the session's processes held {event.held}]\n"
         return self.write(Written(stream="stderr", text=note))
 
     def ended(self, count: int) -> Output:

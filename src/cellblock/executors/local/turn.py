@@ -94,6 +94,9 @@ class LocalTurn:
                     await arrived.wait()
                 self._look()
 
+    def has_ended(self) -> bool:
+        return self.ended
+
     def reply(self, reply: ToolReply | ToolRoom) -> None:
         self._fresh = True
         self._take(reply)

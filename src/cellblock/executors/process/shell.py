@@ -46,9 +46,9 @@ class Shell:
         watch_forks(channel)
         self.channel = channel
         self.init, root, *self.spaces = descriptors
+        """`spaces` are a branch's namespaces, until its worker has them."""
         self.listener = sockets.adopted(self.spaces.pop(0), sockets.INTERNET) if door else None
         """What its door listens on, inside, until somebody serves it."""
-        """`spaces` are a branch's namespaces, until its worker has them."""
         self.walls = walls
         self.worker = worker
         """The worker in it, where it was made beforehand and nobody has taken it yet."""
@@ -246,9 +246,9 @@ class Shell:
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
         """
-        self._excess, self._unruly = "", False
         self.tell("sweep", **more)
         missed = (await self._answer("sweep", "swept"))["missed"]
+        self._excess, self._unruly, self._held = "", False, None  # of what was ended, as all that was told before
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     async def export(self, number: int) -> list[int]:

@@ -50,6 +50,9 @@ _SECONDS_BEFORE_PAUSE = 0.005
 """How often a turn reads what is ready, or answers, and for how long, before it lets the event loop's other tasks and
 deadlines go on. One time of reading takes a packet, of which a frame may become whole, and a chunk of each pipe."""
 
+_LAST_LOOK_SECONDS = 0.01
+"""How long what has come by a request's deadline is read. It is what the pipes and the socket hold, for 1 to 5 ms."""
+
 _MAX_HELD, _MAX_PLACES = 2**20, 1000
 """Bytes of text, and texts and places, that wait for an event. An honest one comes sooner."""
 
@@ -128,7 +131,7 @@ class ProcessTurn:
         """`WorkerGone` if the worker has ended or takes no other request, or said between turns what it may not.
 
         A child of a dead worker may hold the socket, and would take what is sent. What threads of earlier cells have
-        shown since is taken as shown by this turn.
+        shown since is taken as shown by this turn; what was killed since is no doing of its cell.
         """
         if not self._link.takes_another:
             raise WorkerGone
@@ -136,9 +139,12 @@ class ProcessTurn:
             ready = self._link.ready(0)
             if self._link.pidfd in ready:
                 raise WorkerGone
+            if self._link.alarm in ready:
+                self._link.hear_alarm()
+            self._read_notices(between=True)
             if self._link.socket not in ready:
                 return
-            self._take(ready)
+            self._take(ready - {self._link.notices, self._link.alarm})
             if self._ended:
                 death = self._events[-1]
                 raise WorkerGone(death if isinstance(death, Died) else None)
@@ -184,11 +190,20 @@ class ProcessTurn:
             self._take(ready)
             has_more = self._link.socket in ready  # which tells of what it did before its end
             if self._link.pidfd in ready and not (has_more or self._events):
-                death = await self._overseer.how_it_ended()
+                with anyio.CancelScope(shield=True):  # it has ended: a deadline that passes now is not what ended it
+                    death = await self._overseer.how_it_ended()
                 self._link.require_open()
                 self._end(death)
         self._fresh = False  # nothing was sent since
         return self._events.popleft()
+
+    def has_ended(self) -> bool:
+        until = clock.now() + _LAST_LOOK_SECONDS
+        while not self._ended and clock.now() < until and (ready := self._link.ready(0)):
+            if ready == {self._link.pidfd}:
+                return True
+            self._take(ready)
+        return self._ended
 
     def _has_had_its_share(self) -> bool:
         """Whether the loop's other tasks come first; else this counts as one time more."""
@@ -314,18 +329,22 @@ class ProcessTurn:
             self._events.extend(self._budget.add(Text("stderr", data)))
         return bool(data)
 
-    def _read_notices(self) -> None:
+    def _read_notices(self, *, between: bool = False) -> None:
         try:
             held = self._overseer.curbed()
         except EOFError:  # init is gone, and the worker with it
             self._link.forget_notices()
             return
+        if held is None and between and self._link.alarmed:
+            held = self._overseer.exceeded()
+        if between:
+            self._link.alarmed = False
         if held is not None:
-            self._curb(held)
+            self._curb(held, between=between)
 
-    def _curb(self, held: str) -> None:
-        self._curbed = True
-        self._events.append(Curbed(held=held))
+    def _curb(self, held: str, *, between: bool = False) -> None:
+        self._curbed |= not between
+        self._events.append(Curbed(held=held, between=between))
 
     def _hold(self, item: Text | Place) -> None:
         self._held.append(item)

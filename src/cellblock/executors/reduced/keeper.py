@@ -92,7 +92,7 @@ class Keeper:
     def attach(self, token: int, ends: tuple[socket.socket, int, int], setup: dict[str, object], *more: int) -> None:
         """Have it make a worker, whose end is then known by `token`. `more` descriptors go along with its ends."""
         self._excess = self._outgrown = ""
-        self._unruly, self.unmade = False, 0
+        self._unruly, self.unmade, self._curbed = False, 0, None
         worker, stdout, stderr = ends
         try:
             control.send(
