@@ -51,7 +51,8 @@ def test_cell_that_ends_in_time_while_its_host_is_held_up_is_no_time_out() -> No
     shows = "for n in range(3):\n    time.sleep(0.1)\n    print(n)\n44"
 
     async def run() -> tuple[CellState, object, object]:
-        async with AsyncSession(limits=ExecutionLimits(timeout_seconds=1)) as session, anyio.create_task_group() as group:
+        limits = ExecutionLimits(timeout_seconds=1)
+        async with AsyncSession(limits=limits) as session, anyio.create_task_group() as group:
             cells = []
 
             async def in_time() -> None:

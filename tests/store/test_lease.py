@@ -127,6 +127,37 @@ def test_pid_that_another_process_has_by_now_is_not_its_holder() -> None:
         lease.from_text('{"host": 1}')
 
 
+@pytest.mark.parametrize("text", ["-1", "0", "4294967296", '"1"', "true", "null"])
+def test_holder_whose_process_is_none_is_refused(text: str) -> None:
+    mine = lease.new_holder()
+    lease.forget(mine)
+    with pytest.raises(StoreError, match="cannot be read"):
+        lease.from_text(lease.as_text(mine).replace(f'"pid":{mine.pid}', f'"pid":{text}'))
+
+
+def test_process_that_may_not_be_seen_is_not_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under `hidepid`, where `/proc` shows other users' processes to nobody."""
+    with subprocess.Popen(["sleep", "60"]) as other:
+        theirs = replace(lease.new_holder(), pid=other.pid, started=lease._started(other.pid), nonce="theirs")
+        read = lease._read
+        monkeypatch.setattr(lease, "_read", lambda path: "" if str(other.pid) in path else read(path))
+        assert not lease.is_gone(theirs)
+        other.kill()
+    assert lease.is_gone(theirs)
+
+
+def test_machines_that_hide_which_they_are_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "_boot", lambda: "")
+    mine = lease.new_holder()
+    try:
+        theirs = replace(mine, pid=2**22 + 1, nonce="theirs")
+        assert (lease.is_near(theirs), lease.is_gone(theirs)) == (False, False)
+        assert not lease.is_gone(replace(mine, nonce="theirs"))
+        assert not lease.is_gone(mine)
+    finally:
+        lease.forget(mine)
+
+
 def test_thread_renews_while_sessions_are_held_and_ends_with_the_last(url: str) -> None:
     renewed = threading.Event()
 

@@ -76,7 +76,10 @@ def from_text(text: str) -> Holder:
     found = parsed(text)
     try:
         assert isinstance(found, dict)
-        return Holder(**found)
+        holder = Holder(**found)
+        assert type(holder.pid) is type(holder.started) is int
+        assert 0 < holder.pid < 2**31
+        return holder
     except (AssertionError, TypeError):
         raise StoreError(f"the holder of a session cannot be read: {text[:200]!r}") from None
 
@@ -88,18 +91,30 @@ def is_here(holder: Holder) -> bool:
 
 
 def is_near(holder: Holder) -> bool:
-    """Whether the end of a holder is seen from here: it is on this machine, and in no other container."""
-    return (holder.boot, holder.pids) == (_boot(), _pids()) and bool(holder.started)
+    """True where the end of a holder is seen from here: it is on this machine, and in no other container.
+
+    Of a holder on a machine that hides which one it is (`ProcSubset=pid` of systemd), nothing is seen.
+    """
+    is_known = bool(holder.boot and holder.pids and holder.started)
+    return is_known and (holder.boot, holder.pids) == (_boot(), _pids())
 
 
 def is_gone(holder: Holder) -> bool:
-    """Whether a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
-    if not is_near(holder):
-        return False
-    if is_here(holder):
-        is_left = _held_here.get(holder.nonce)
-        return is_left is None or is_left()
-    return _started(holder.pid) != holder.started
+    """True where a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
+    if is_here(holder) and (is_left := _held_here.get(holder.nonce)) is not None:
+        return is_left()
+    return is_near(holder) and (is_here(holder) or _has_ended(holder.pid, holder.started))
+
+
+def _has_ended(pid: int, started: int) -> bool:
+    """True if a process is known to be gone. One that other users may not see (`hidepid`) is none that is known."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return _read(f"/proc/{pid}/stat") != "" and _started(pid) != started
 
 
 class LeaseKeeper:
