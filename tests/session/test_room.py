@@ -107,6 +107,26 @@ def test_resource_that_runs_out_is_told_by_its_name(error: Exception, said: str)
         raise error
 
 
+_NO_SPACE = """
+import resource, sys
+from cellblock import Session
+name, of = sys.argv[1:]
+with open("/proc/self/status") as status:
+    used = next(int(line.split()[1]) << 10 for line in status if line.startswith(of))
+resource.setrlimit(getattr(resource, name), (used + 1_000_000,) * 2)
+try: Session()
+except Exception as error: print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(("name", "of", "option"), [("RLIMIT_AS", "VmSize:", "-v"), ("RLIMIT_DATA", "VmData:", "-d")])
+def test_limit_of_the_address_space_is_told_by_its_name(name: str, of: str, option: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", _NO_SPACE, name, of], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.startswith("CellblockError no thread can be started: of the ")
+    assert f"of address space that this program may have ({name}) few are left" in ran.stdout
+    assert f"ulimit {option} unlimited" in ran.stdout
+
+
 def test_other_errors_of_an_opening_stay_what_they_are() -> None:
     with pytest.raises(FileNotFoundError), opening(0):
         raise FileNotFoundError(errno.ENOENT, "x")

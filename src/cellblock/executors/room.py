@@ -58,7 +58,7 @@ def opening(needed: int) -> Iterator[None]:
         _opening[ticket] = needed
     try:
         yield
-    except (OSError, RuntimeError, CellblockError) as error:
+    except (OSError, RuntimeError, MemoryError, CellblockError) as error:
         if (short := short_of(error.__cause__ if isinstance(error.__cause__, RuntimeError) else error)) is None:
             raise  # the cause of an error of ours is that of a thread that was not started
         raise short from error

@@ -10,6 +10,8 @@ from cellblock.errors import CellblockError
 
 UNLIMITED = 2**62
 _CLOSE = "close sessions that are not used"
+_SPACES = {"RLIMIT_AS": ("VmSize:", "-v"), "RLIMIT_DATA": ("VmData:", "-d")}
+_STACK_BYTES = 16 << 20
 
 
 def limit(name: str) -> tuple[int, int]:
@@ -44,13 +46,19 @@ def no_descriptors() -> CellblockError:
 
 def short_of(error: BaseException, failed: str = "no room for another session") -> CellblockError | None:
     """The error to raise for one that is about a resource, which it names; None for any other error."""
-    number = error.errno if isinstance(error, OSError) else None
+    number = error.errno if isinstance(error, OSError) else errno.ENOMEM if isinstance(error, MemoryError) else None
     is_of_threads = isinstance(error, RuntimeError) and "start new thread" in str(error)
     if (is_of_threads or number == errno.ENOMEM) and _unshared():
         return CellblockError(
             f"{failed}: this program has unshared its pid namespace (CLONE_NEWPID), and may start no thread since, nor "
             "a process once its first one there has ended",
             hint="use sessions before that, or in a process that it starts after",
+        )
+    if (is_of_threads or number == errno.ENOMEM) and (name := _full_space()):
+        most = _shown(limit(name)[0])
+        return CellblockError(
+            f"{failed}: of the {most} bytes of address space that this program may have ({name}) few are left",
+            hint=f"{_CLOSE}, or raise the limit: ulimit {_SPACES[name][1]} unlimited",
         )
     if number == errno.EMFILE:
         return no_descriptors()
@@ -74,6 +82,17 @@ def short_of(error: BaseException, failed: str = "no room for another session") 
     else:
         return None
     return CellblockError(f"{failed}: no {what} is left", hint=hint)
+
+
+def _full_space() -> str:
+    """The limit of the address space that leaves no room for a thread's stack; "" where none does, or nothing tells."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            sizes = [line.split() for line in status if line.startswith(("VmSize:", "VmData:"))]
+    except OSError:
+        return ""
+    used = {what: int(size) << 10 for what, size, _ in sizes}
+    return next((name for name, (of, _) in _SPACES.items() if used.get(of, 0) + _STACK_BYTES > limit(name)[0]), "")
 
 
 def _unshared() -> bool:
