@@ -31,6 +31,7 @@ _STALE_BYTES = 32 * 2**20
 
 _LIMITS = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memory.max", "memory.swap.max")}
 _USAGE = {1: "memory.usage_in_bytes", 2: "memory.current"}
+_MOST = {1: "memory.max_usage_in_bytes", 2: "memory.peak"}
 _WEIGHT = {1: "cpu.shares", 2: "cpu.weight"}
 _WEIGHTS = {1: (1024, 262_144), 2: (100, 10_000)}
 """A group's usual weight, and the most."""
@@ -123,6 +124,12 @@ class Group:
     def usage(self) -> int:
         """Bytes that are counted to it."""
         return int((self._memory / _USAGE[self._version]).read_text(encoding="ascii"))
+
+    def most(self) -> int:
+        """The most bytes that were ever counted to it; where the kernel does not tell, what it may hold."""
+        with contextlib.suppress(OSError):
+            return int((self._memory / _MOST[self._version]).read_text(encoding="ascii"))
+        return self.memory_bytes
 
     @property
     def detail(self) -> str:

@@ -19,6 +19,7 @@ from cellblock.worker.init.quota import SPARE_PROCESSES
 MECHANISM = "cgroup"
 
 _ROOM_SECONDS = 0.25
+_NEARLY = 0.9
 _MORE_PROCESSES = 16
 """Those that have ended are counted until they are gone."""
 _KERNEL_BYTES = 64 * 2**20
@@ -83,8 +84,13 @@ class Enclosure:
 
     @property
     def held(self) -> str:
-        """What was held then."""
-        return "" if self.group is None else f"{self.group.memory_bytes >> 20} MB, all that its control group allows"
+        """What was held then: all that the group may hold, or all that there is room for in one around it."""
+        if self.group is None:
+            return ""
+        if (most := self.group.most()) < self.group.memory_bytes * _NEARLY:
+            around = "the control group around this program has no room for more: give it more memory"
+            return f"{most >> 20} MB, and {around}"
+        return f"{self.group.memory_bytes >> 20} MB, all that its control group allows"
 
     @property
     def full(self) -> bool:
