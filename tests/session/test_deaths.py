@@ -8,6 +8,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
@@ -466,6 +468,50 @@ def test_session_whose_first_process_is_killed_is_closed_with_a_word(
     with pytest.raises(SessionClosed):
         own.run("x")
     assert open_session(preload=["wave"]).run("6 * 7").value == 42
+
+
+
+
+@pytest.mark.parametrize("before", ["cell", "beside a cell", "between"])
+def test_every_call_of_a_session_whose_processes_are_all_killed_says_so(
+    open_session: Callable[..., Session], before: str
+) -> None:
+    session = open_session()
+    session.run("keep = 1\nimport time")
+    session.run("open('f', 'w').write('text')")
+    if before == "between":
+        time.sleep(0.2)
+    family = below(launchers()[-1].pid)
+    end = partial(_end_all, [launchers()[-1], *family])
+    if before == "beside a cell":
+        threading.Timer(0.1, end).start()
+        with suppress(CellblockError):
+            session.run("time.sleep(0.2)")
+    else:
+        end()
+    calls: dict[str, Callable[[], object]] = {
+        "run": lambda: session.run("keep"), "undo": session.undo, "names": session.names, "list": session.files.list,
+        "read": lambda: session.files.read("f"), "write": lambda: session.files.write("g", b""),
+        "get": lambda: session["keep"], "shell": lambda: session.shell("true"), "branch": session.branch,
+        "clear": session.clear, "delete": lambda: session.files.delete("f"), "interrupt": session.interrupt,
+        "kill": session.kill, "checkpoint": session.checkpoint, "back": lambda: session.undo(to=session.checkpoint()),
+    }  # fmt: skip
+    told = {name: _told_by(call) for name, call in [*calls.items()] * 2}
+    assert {name: error for name, error in told.items() if not isinstance(error, SessionClosed | None)} == {}
+
+
+def _told_by(call: Callable[[], object]) -> CellblockError | None:
+    try:
+        call()
+    except CellblockError as error:
+        return error
+    return None
+
+
+def _end_all(processes: list[Process]) -> None:
+    for one in processes:
+        with suppress(ProcessLookupError):
+            os.kill(one.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("which", ["nursery", "launcher", "init"])

@@ -48,6 +48,7 @@ from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import CLEAR_FILES, HostStep, aside
 from cellblock.session.threads import off_loop
 from cellblock.session.tools import Toolbox
+from cellblock.session.turns import Stand
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
@@ -581,23 +582,26 @@ class AsyncSession(Versions):
 
         What was run aside after a step is part of it.
         """
-        states = kernel.states
-        made_by = [self._stands[state].made_by for state in reversed(states)]
-        for back, (newer, older) in enumerate(pairwise(made_by), 1):
-            steps -= newer != older
+        stands = self._stands_of(kernel)
+        for back, (newer, older) in enumerate(pairwise(reversed(stands)), 1):
+            steps -= newer.made_by != older.made_by
             if not steps:
                 return back
-        return len(states) + steps - 1
+        return len(stands) + steps - 1
 
     def _states_after(self, kernel: Kernel, step: str) -> int:
         """How many of the kernel's states lie after the one that a step led to; all of them where that is gone."""
-        states = kernel.states
-        found = (back for back, state in enumerate(reversed(states)) if step in self._stands[state].steps)
-        return next(found, len(states))
+        stands = self._stands_of(kernel)
+        found = (back for back, stand in enumerate(reversed(stands)) if step in stand.steps)
+        return next(found, len(stands))
 
     def _steps_kept(self, kernel: Kernel) -> int:
         """How many steps the kernel can undo."""
-        return len({self._stands[state].made_by for state in kernel.states}) - 1
+        return len({stand.made_by for stand in self._stands_of(kernel)}) - 1
+
+    def _stands_of(self, kernel: Kernel) -> list[Stand]:
+        """The steps that led to each of the kernel's states. Once it has ended, nobody may have told of the newest."""
+        return [self._stands.get(state, self._stand) for state in kernel.states]
 
     @property
     def _keeps_no_states(self) -> bool:

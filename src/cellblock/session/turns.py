@@ -630,7 +630,10 @@ class Turns:
                 await self._wake()
             elif self._lasting is not None and await self._living().ending():
                 await self._resume_ended()
-            return self._living()  # closed while this call waited
+            kernel = self._living()  # closed while this call waited
+            if self._lasting is None and kernel.ended:
+                raise SessionClosed("the session's processes have ended", hint="open a new session")
+            return kernel
         except BaseException:
             self._give_turn()
             raise

@@ -306,7 +306,7 @@ class ProcessKernel(LinkedKernel):
 
     def kill(self) -> None:
         """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""
-        making = self._checkpoints.being_made() if os.getpid() == self._host else None
+        making = self._checkpoints.being_made() if self._open and os.getpid() == self._host else None
         if making is None or self._link is None or self._link.pidfd < 0 or os.geteuid() != self._user:
             super().kill()
         elif not self._link.killed:

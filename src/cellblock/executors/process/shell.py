@@ -164,6 +164,8 @@ class Shell:
     def _hear(self) -> None:
         """Take what init has told by now; EOFError when it is gone."""
         while True:
+            if self.channel.fileno() < 0:
+                raise EOFError
             try:
                 notice = control.heard(self.channel)
             except BlockingIOError:
@@ -346,7 +348,7 @@ class Shell:
         return answer
 
     async def _told(self) -> dict[str, object]:
-        told, _ = await _received(self.channel)
+        told, _ = await _received(self.channel) if self.channel.fileno() >= 0 else (None, [])
         if told is None:
             self._is_gone = True
             raise files_gone()
