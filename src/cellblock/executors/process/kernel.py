@@ -295,13 +295,17 @@ class ProcessKernel(LinkedKernel):
 
     def note_files(self) -> None:
         if self._files_changed and self._open and self._spec.limits.max_checkpoints:
-            self._keep(*self._checkpoints.repeat())
+            repeated = self._checkpoints.newest.number
+            self._keep(*self._checkpoints.repeat(), repeated=repeated)
 
-    def _keep(self, number: int, forgotten: list[int], *, tentative: bool = False) -> None:
+    def _keep(
+        self, number: int, forgotten: list[int], *, tentative: bool = False, repeated: int | None = None
+    ) -> None:
         self._files_changed = False
         if self._left:
             self._left_at = number
-        self._shell.keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
+        made = self._checkpoints.channels() if repeated is None else []
+        self._shell.keep(number, forgotten, *made, tentative=tentative, repeated=repeated)
         asyncio.get_running_loop().call_later(_LATER_SECONDS, self._expect)
 
     def kill(self) -> None:

@@ -171,12 +171,12 @@ class Service:
     def _end_unseen(self) -> None:
         self._curb(Excess(UNSEEN, self._watch.worker))
 
-    def _found(self, process: int, number: int, channel: int) -> None:
+    def _found(self, process: int, numbers: set[int], channel: int) -> None:
         """A frozen copy is ready."""
         if process == self._watch.worker:  # whatever a cell says
             os.close(channel)
             return
-        self._budget.add(process, number, channel)
+        self._budget.add(process, numbers, channel)
         self._count_copies(making=self._copies.being_made)
         if self._peak is not None:  # the worker, which has made it, hides no longer
             self._peak.find()
@@ -223,9 +223,12 @@ class Service:
     def _keep(self, message: Message, descriptors: list[int]) -> None:
         """A step has come to its end: a checkpoint."""
         self._watch.load(False)
-        self._kept = _number(message["number"])
+        self._kept = number = _number(message["number"])
         self._expect(message, descriptors)
-        forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
+        if (repeated := message["repeated"]) is not None:
+            for known in (self._copies, self._budget):
+                known.share(number, _number(repeated))
+        forgotten = _numbers(message["forgotten"])
         self._copies.drop(forgotten)
         self._budget.end(forgotten)
         self._count_copies(making=True)
