@@ -557,7 +557,8 @@ class ProcessKernel(LinkedKernel):
         """Put the session into a state; None when its frozen copy is gone."""
         spared = await self._checkpoints.pids()
         more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
-        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, **more)
+        attaches = state.memory is None and self._stem is None
+        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, attaches=attaches, **more)
         if self._enclosure.full:
             await to_thread.run_sync(self._enclosure.await_room)
         if state.memory is None:

@@ -254,6 +254,7 @@ class Shell:
         """Kill every process of the session but init; `SessionClosed` when that is gone.
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
+        With `attaches` a worker is to be attached then: init can be looked into until it is told to seal.
         """
         self._excess, self._unruly = "", False
         self.tell("sweep", **more)

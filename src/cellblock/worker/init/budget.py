@@ -160,10 +160,13 @@ class Budget:
         for copy in [copy for copy in self._copies if copy.process not in processes]:
             self._drop(copy)
 
-    def woken(self, process: int) -> None:
-        """A copy is the worker now."""
+    def woken(self, process: int) -> set[int]:
+        """A copy is the worker now; the numbers of its checkpoints, of which the copy that it leaves is the memory."""
+        numbers: set[int] = set()
         for copy in [copy for copy in self._copies if copy.process == process]:
+            numbers |= copy.numbers
             self._drop(copy)
+        return numbers
 
     def release(self, number: int) -> None:
         """End the copies of all checkpoints up to one."""

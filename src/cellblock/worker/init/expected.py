@@ -24,9 +24,9 @@ class Copies:
         """Whether a copy has not said yet that it is ready."""
         return bool(self._expected)
 
-    def expect(self, channel: int, number: int) -> None:
+    def expect(self, channel: int, numbers: set[int]) -> None:
         """A copy will speak on a channel."""
-        self._expected[channel] = {number}
+        self._expected[channel] = numbers
         self._wait.register(channel, select.POLLIN)
 
     def share(self, number: int, earlier: int) -> None:

@@ -204,11 +204,6 @@ class Service:
         if self._reaped < self._kept and _is_of_a_cell(ended):
             self._reaped = self._kept
 
-    def _expect(self, message: Message, channels: list[int]) -> None:
-        """Copies are being made for a checkpoint, and say on these channels that they are ready."""
-        while channels:
-            self._copies.expect(channels.pop(), _number(message["number"]))
-
     def _supervise(self, _message: Message, descriptors: list[int]) -> None:
         self._supervisor.expect(descriptors.pop())
 
@@ -224,7 +219,8 @@ class Service:
         """A step has come to its end: a checkpoint."""
         self._watch.load(False)
         self._kept = number = _number(message["number"])
-        self._expect(message, descriptors)
+        if descriptors:
+            self._copies.expect(descriptors.pop(), {number})
         if (repeated := message["repeated"]) is not None:
             for known in (self._copies, self._budget):
                 known.share(number, _number(repeated))
@@ -259,14 +255,15 @@ class Service:
 
     def _adopt(self, message: Message, descriptors: list[int]) -> None:
         """A frozen copy was woken and is the worker now, or a branch's first process."""
-        self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
         ended, self._ended = self._ended, None
         if ended is not None and worker in ended:
             control.tell(self._channel, {"ended": worker, "status": ended[worker]})
         self._watch.load(False)
         self._watch.follow(worker)
-        self._budget.woken(worker)
+        numbers = self._budget.woken(worker)
+        if descriptors:
+            self._copies.expect(descriptors.pop(), {_number(message["number"]), *numbers})
         self._budget.reserved = False
         if self._peak is not None:
             self._peak.close()
@@ -286,8 +283,7 @@ class Service:
         root.repair_home(nested=self._nested)
         self._history.forget(_numbers(message["forgotten"]))
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
-        if not self._nested:
-            prctl(PR_SET_DUMPABLE, 1)
+        prctl(PR_SET_DUMPABLE, bool(message["attaches"]))  # until it is sealed again
         self._reap()  # what was ended has changed nothing of the state that the session is put into
         self._reaped, self._ended = -1, {}
         control.send(self._channel, {"swept": True, "missed": _told(missed)})
