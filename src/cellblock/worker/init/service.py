@@ -177,14 +177,14 @@ class Service:
             os.close(channel)
             return
         self._budget.add(process, numbers, channel)
-        self._count_copies(making=self._copies.being_made)
+        self._count_copies()
         if self._peak is not None:  # the worker, which has made it, hides no longer
             self._peak.find()
 
-    def _count_copies(self, *, making: bool | None = None) -> None:
+    def _count_copies(self) -> None:
         """What the budget knows as copies counts to no limit of the session's."""
         self._watch.exempt(self._budget.frozen)
-        self._quota.have(len(self._watch.frozen), making=making)
+        self._quota.have(len(self._watch.frozen), making=self._copies.being_made)
 
     def _let_go(self, number: int, limit: str) -> None:
         """End the copies, and forget the files, of every checkpoint up to one."""
@@ -227,7 +227,7 @@ class Service:
         forgotten = _numbers(message["forgotten"])
         self._copies.drop(forgotten)
         self._budget.end(forgotten)
-        self._count_copies(making=True)
+        self._count_copies()
         self._budget.spared, self._budget.reserved = 2 if message["tentative"] else 1, False
         self._history.forget(forgotten)
         if (full := self._history.keep(number, spared=self._budget.spared - 1)) is not None:
@@ -269,7 +269,7 @@ class Service:
             self._peak.close()
         self._peak = Peak(worker)
         self._quota.of(worker, _number(message["processes"]))
-        self._quota.have(len(self._watch.frozen), making=True)
+        self._quota.have(len(self._watch.frozen), making=self._copies.being_made)
 
     def _sweep(self, message: Message, _descriptors: list[int]) -> None:
         """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
