@@ -78,20 +78,6 @@ def test_a_copy_is_made_where_a_cell_has_left_no_process_to_be_had(open_session:
     assert (cell.value, cell.lost) == (1, ())
 
 
-def test_a_write_of_a_file_leaves_the_limit_of_processes(open_session: Callable[..., Session]) -> None:
-    session = open_session(limits=ExecutionLimits(max_processes=12, max_checkpoints=1))
-    least = """
-import resource, time
-end = time.monotonic() + 5
-while (most := resource.getrlimit(resource.RLIMIT_NPROC)[0]) > {most} and time.monotonic() < end: time.sleep(0.01)
-most
-"""
-    session.run(least.format(most=0))
-    for _ in range(3):
-        session.files.write("f", "1")
-        assert session.run(least.format(most=15)).value <= 15
-
-
 def test_the_limit_of_processes_is_for_no_cell_to_set(back: Callable[..., Session]) -> None:
     session = back("import resource\nlimit = resource.getrlimit(resource.RLIMIT_NPROC)")
     cell = session.run("resource.setrlimit(resource.RLIMIT_NPROC, (40, 50))")
