@@ -475,3 +475,71 @@ async def test_notebook_of_a_branch_ends_with_the_cell_that_its_state_is_of(url:
         last = list(branch.notebook)[-1].source
         assert last.split(";")[0] == f"x = {(await branch.run('x')).value}"
         await branch.close()
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+@pytest.mark.parametrize("before", ["a branch", "a crash and a branch", "a save"])
+@pytest.mark.parametrize("within", ["a session", "a branch"])
+def test_names_are_there_after_writes_of_files_and_a_set_back(within: str, before: str, depth: int, url: str) -> None:
+    """A write of files is a state of its own, with the copy of the state before: all of them have that one."""
+    with ExitStack() as stack:
+        limits = ExecutionLimits(timeout_seconds=10, max_checkpoints=depth)
+        session = stack.enter_context(Session("one", state=Versioned(url), limits=limits))
+        session.run("left = (n for n in range(9))")
+        if within == "a branch":
+            session = stack.enter_context(session.branch())
+        if "crash" in before:
+            assert session.run("import os\nos._exit(3)").rolled_back
+        if before == "a save":
+            session.flush()
+        else:
+            session.branch().close()
+        for count in range(depth + 2):
+            session.files.write("count", str(count))
+        cell = session.run("import os\nos._exit(3)")
+        assert (cell.rolled_back, [one.name for one in cell.lost if not one.alive]) == (True, [])
+        session.files.write("count", "last")
+        session.undo()
+        assert session.run("next(left), open('count').read()").value == (0, str(depth + 1))
+
+
+@pytest.mark.parametrize("depth", [1, 5])
+@pytest.mark.parametrize("before", ["nothing", "a branch"])
+def test_names_are_there_after_a_write_and_as_many_cells_as_can_be_undone(
+    before: str, depth: int, open_session: Callable[..., Session]
+) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=10, max_checkpoints=depth))
+    session.run("left = (n for n in range(9))")
+    if before == "a branch":
+        session.branch().close()
+    session.files.write("kept", "kept")
+    for count in range(depth):
+        session.run(f"x = {count}")
+    session.undo(depth)
+    cell = session.run("next(left), 'x' in globals(), open('kept').read()")
+    assert (cell.value, cell.lost) == ((0, False, "kept"), ())
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.5])
+def test_names_are_there_after_writes_of_files_beside_a_copy_that_is_late_or_never_made(
+    seconds: float, open_session: Callable[..., Session]
+) -> None:
+    """No copy is made while a thread holds the import lock, which is waited for for 0.1 s."""
+    session = open_session(limits=LIMITS)
+    session.run("left = (n for n in range(9))")
+    session.run(
+        "import _imp, threading, time\nlater = (n for n in range(9))\nheld = threading.Event()\n"
+        f"def hold():\n    _imp.acquire_lock(); held.set(); time.sleep({seconds}); _imp.release_lock()\n"
+        "threading.Thread(target=hold).start(); held.wait()"
+    )
+    is_made = seconds < 0.1
+    for count in range(3):
+        session.files.write("count", str(count))
+    if is_made:
+        session.branch().close()
+    session.files.write("count", "last")
+    cell = session.run("import os\nos._exit(3)")
+    lost = {one.name for one in cell.lost}
+    assert (cell.rolled_back, "left" in lost, "later" in lost) == (is_made, False, not is_made)
+    assert session.run("next(left), 'later' in globals()").value == (0, is_made)
+    assert session.files.list() == ["count"][:is_made]

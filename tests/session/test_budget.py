@@ -182,6 +182,17 @@ def test_files_that_do_not_fit_twice_have_the_oldest_states_let_go(open_session:
     assert session.run(look).value == (3, 25 * MB, {3})
 
 
+def test_files_that_leave_no_room_for_the_states_before_leave_the_names(open_session: Callable[..., Session]) -> None:
+    """The state after a write by the host has the copy of the state before it."""
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_disk_mb=10))
+    session.run("left = (n for n in range(9))")
+    for value in range(3):
+        session.files.write("big", bytes([value]) * 5_300_000)
+    cell = session.run("import os\nos._exit(1)")
+    assert (cell.rolled_back, cell.lost) == (True, ())
+    assert session.run("next(left), set(open('big', 'rb').read())").value == (0, {2})
+
+
 def test_a_file_that_fills_the_disk_comes_back(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=40))
     write = "with open('{1}', 'wb') as file:\n    for _ in range(38): _ = file.write(bytes([{0}]) * 2 ** 20)"

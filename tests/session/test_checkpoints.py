@@ -161,3 +161,23 @@ def test_without_checkpoints_there_is_no_state_to_go_back_to() -> None:
         with pytest.raises(CellblockError, match="nothing can be undone"):
             session.undo(to=state)
         assert session.run("x").value == 1
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_the_first_process_is_hidden_again_after_a_set_back(depth: int, open_session: Callable[..., Session]) -> None:
+    """What the kernel shows of a process that hides itself belongs to root."""
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_checkpoints=depth))
+    session.run("x = 1")
+    first = Path(f"/proc/self/fdinfo/{session._session._living()._shell.init}").read_text()
+    (pid,) = (line.split()[1] for line in first.splitlines() if line.startswith("Pid:"))
+
+    def owner() -> int:
+        return os.stat(f"/proc/{pid}/environ").st_uid
+
+    for _ in range(3):
+        session.run("import os\nos._exit(3)")
+        assert session.run("1").ok
+        assert soon(owner, 0) == 0
+        if depth:
+            session.undo()  # to a frozen copy
+            assert owner() == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from family_tree import below, soon
@@ -276,6 +277,21 @@ while score(child) < 1000 and time.monotonic() < end: time.sleep(0.01)
 score("self") < score(child)
 """
     assert session.run(score).value is True
+
+
+@pytest.mark.parametrize("walls", ["full", "reduced"])
+def test_a_new_worker_is_not_killed_before_other_processes(
+    walls: str, readable_python: str, open_session: Callable[..., Session]
+) -> None:
+    """It is there for a moment before init, or the keeper, is told that it is the worker."""
+    limits = ExecutionLimits(timeout_seconds=20, max_checkpoints=0)
+    session = open_session(walls=walls, python=readable_python, limits=limits)
+    scores = set()
+    for _ in range(30):
+        session.run("for one in range(300_000): pass\nimport os\nos._exit(3)")
+        worker = session._session._living()._link.pid
+        scores.add(Path(f"/proc/{worker}/oom_score_adj").read_text())
+    assert scores == {"500\n"}
 
 
 def test_descriptors_that_are_hidden_while_a_copy_is_tried_are_no_excess(session: Session) -> None:

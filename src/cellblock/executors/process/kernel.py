@@ -295,13 +295,17 @@ class ProcessKernel(LinkedKernel):
 
     def note_files(self) -> None:
         if self._files_changed and self._open and self._spec.limits.max_checkpoints:
-            self._keep(*self._checkpoints.repeat())
+            repeated = self._checkpoints.newest.number
+            self._keep(*self._checkpoints.repeat(), repeated=repeated)
 
-    def _keep(self, number: int, forgotten: list[int], *, tentative: bool = False) -> None:
+    def _keep(
+        self, number: int, forgotten: list[int], *, tentative: bool = False, repeated: int | None = None
+    ) -> None:
         self._files_changed = False
         if self._left:
             self._left_at = number
-        self._shell.keep(number, forgotten, *self._checkpoints.channels(), tentative=tentative)
+        made = self._checkpoints.channels() if repeated is None else []
+        self._shell.keep(number, forgotten, *made, tentative=tentative, repeated=repeated)
         asyncio.get_running_loop().call_later(_LATER_SECONDS, self._expect)
 
     def kill(self) -> None:
@@ -553,7 +557,8 @@ class ProcessKernel(LinkedKernel):
         """Put the session into a state; None when its frozen copy is gone."""
         spared = await self._checkpoints.pids()
         more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
-        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, **more)
+        attaches = state.memory is None and self._stem is None
+        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, attaches=attaches, **more)
         if self._enclosure.full:
             await to_thread.run_sync(self._enclosure.await_room)
         if state.memory is None:

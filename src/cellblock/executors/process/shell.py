@@ -197,16 +197,25 @@ class Shell:
         self._to_keep = control.packed(_keeping(number, forgotten))
         self._answer_expected = control.packed({"kept": number})
 
-    def keep(self, number: int, forgotten: list[int], *made: socket.socket, tentative: bool = False) -> None:
+    def keep(
+        self,
+        number: int,
+        forgotten: list[int],
+        *made: socket.socket,
+        tentative: bool = False,
+        repeated: int | None = None,
+    ) -> None:
         """Have init remember the files as they are, and forget states; it ends their copies.
 
         `tentative`: the host may go back at once, to the state before. Copies that will say on `made` that they are
-        ready count to no limit of the session's.
+        ready count to no limit of the session's; init is given each channel once. A state of files alone has the copy
+        of the one that is `repeated`.
         """
         self._asked = number
         self._answer_awaited = self._answer_expected if self._expected[0] == number else b""
-        is_expected = self._expected == (number, forgotten) and not tentative
-        packed = self._to_keep if is_expected else control.packed(_keeping(number, forgotten, tentative=tentative))
+        is_expected = self._expected == (number, forgotten) and not tentative and repeated is None
+        keeping = _keeping(number, forgotten, tentative=tentative, repeated=repeated)
+        packed = self._to_keep if is_expected else control.packed(keeping)
         with contextlib.suppress(ConnectionError):  # init is gone, which the worker's death tells
             control.send_packed(self.channel, packed, [end.fileno() for end in made])
 
@@ -247,6 +256,7 @@ class Shell:
         """Kill every process of the session but init; `SessionClosed` when that is gone.
 
         `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
+        With `attaches` a worker is to be attached then: init can be looked into until it is told to seal.
         """
         self.tell("sweep", **more)
         missed = (await self._answer("sweep", "swept"))["missed"]
@@ -404,8 +414,10 @@ def _unplaced(mounts: tuple[Mount, ...], report: dict[str, object]) -> Exception
     return unplaced(mounts, report)
 
 
-def _keeping(number: int, forgotten: list[int], *, tentative: bool = False) -> dict[str, object]:
-    return {"do": "keep", "number": number, "forgotten": forgotten, "tentative": tentative}
+def _keeping(
+    number: int, forgotten: list[int], *, tentative: bool = False, repeated: int | None = None
+) -> dict[str, object]:
+    return {"do": "keep", "number": number, "forgotten": forgotten, "tentative": tentative, "repeated": repeated}
 
 
 def _root(detail: str) -> Applied:

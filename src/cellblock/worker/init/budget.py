@@ -39,9 +39,9 @@ class Copy:
     `most` is what it holds, shared or not, in bytes.
     """
 
-    def __init__(self, process: int, number: int, channel: int) -> None:
+    def __init__(self, process: int, numbers: set[int], channel: int) -> None:
         """`channel` is its to close. ProcessLookupError if the process is gone."""
-        self.process, self.numbers = process, {number}
+        self.process, self.numbers = process, numbers
         self.end = os.pidfd_open(process)
         self.channel = channel
         self.window = self.answer = -1
@@ -121,17 +121,18 @@ class Budget:
         self._running: frozenset[int] = frozenset()
         self._took = self._next = 0.0
 
-    def add(self, process: int, number: int, channel: int) -> None:
-        """A copy is ready. It may be known already, by a lower number."""
-        for copy in self._copies:
-            if copy.process == process and not copy.ended:
-                copy.numbers.add(number)
-                os.close(channel)
-                return
+    def add(self, process: int, numbers: set[int], channel: int) -> None:
+        """A copy is ready."""
         try:
-            self._copies.append(Copy(process, number, channel))
+            self._copies.append(Copy(process, numbers, channel))
         except OSError:  # it is gone
             os.close(channel)
+
+    def share(self, number: int, earlier: int) -> None:
+        """A checkpoint's copy is that of an earlier one."""
+        for copy in self._copies:
+            if earlier in copy.numbers:
+                copy.numbers.add(number)
 
     @property
     def frozen(self) -> frozenset[int]:
@@ -159,10 +160,13 @@ class Budget:
         for copy in [copy for copy in self._copies if copy.process not in processes]:
             self._drop(copy)
 
-    def woken(self, process: int) -> None:
-        """A copy is the worker now."""
+    def woken(self, process: int) -> set[int]:
+        """A copy is the worker now; the numbers of its checkpoints, of which the copy that it leaves is the memory."""
+        numbers: set[int] = set()
         for copy in [copy for copy in self._copies if copy.process == process]:
+            numbers |= copy.numbers
             self._drop(copy)
+        return numbers
 
     def release(self, number: int) -> None:
         """End the copies of all checkpoints up to one."""

@@ -26,14 +26,9 @@ class Quota:
         """This is the worker, and so many processes its cells may have; 0 where the worker keeps its limit itself."""
         self._worker, self._cells = worker, cells
 
-    def have(self, copies: int, *, making: bool | None = None) -> None:
-        """There are so many frozen copies; `making`: and one that is being made beside, perhaps by a step between.
-
-        None leaves it at what was said of that last.
-        """
-        self._copies = copies
-        if making is not None:
-            self._making = SPARE_PROCESSES if making else 0
+    def have(self, copies: int, *, making: bool) -> None:
+        """There are so many frozen copies; `making`: and one that is being made beside, perhaps by a step between."""
+        self._copies, self._making = copies, SPARE_PROCESSES if making else 0
         self._set([self._worker])
 
     def give(self, branches: int, processes: Iterable[int]) -> None:

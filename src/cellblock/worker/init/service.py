@@ -171,20 +171,20 @@ class Service:
     def _end_unseen(self) -> None:
         self._curb(Excess(UNSEEN, self._watch.worker))
 
-    def _found(self, process: int, number: int, channel: int) -> None:
+    def _found(self, process: int, numbers: set[int], channel: int) -> None:
         """A frozen copy is ready."""
         if process == self._watch.worker:  # whatever a cell says
             os.close(channel)
             return
-        self._budget.add(process, number, channel)
-        self._count_copies(making=self._copies.being_made)
+        self._budget.add(process, numbers, channel)
+        self._count_copies()
         if self._peak is not None:  # the worker, which has made it, hides no longer
             self._peak.find()
 
-    def _count_copies(self, *, making: bool | None = None) -> None:
+    def _count_copies(self) -> None:
         """What the budget knows as copies counts to no limit of the session's."""
         self._watch.exempt(self._budget.frozen)
-        self._quota.have(len(self._watch.frozen), making=making)
+        self._quota.have(len(self._watch.frozen), making=self._copies.being_made)
 
     def _let_go(self, number: int, limit: str) -> None:
         """End the copies, and forget the files, of every checkpoint up to one."""
@@ -204,11 +204,6 @@ class Service:
         if self._reaped < self._kept and _is_of_a_cell(ended):
             self._reaped = self._kept
 
-    def _expect(self, message: Message, channels: list[int]) -> None:
-        """Copies are being made for a checkpoint, and say on these channels that they are ready."""
-        while channels:
-            self._copies.expect(channels.pop(), _number(message["number"]))
-
     def _supervise(self, _message: Message, descriptors: list[int]) -> None:
         self._supervisor.expect(descriptors.pop())
 
@@ -223,12 +218,16 @@ class Service:
     def _keep(self, message: Message, descriptors: list[int]) -> None:
         """A step has come to its end: a checkpoint."""
         self._watch.load(False)
-        self._kept = _number(message["number"])
-        self._expect(message, descriptors)
-        forgotten, number = _numbers(message["forgotten"]), _number(message["number"])
+        self._kept = number = _number(message["number"])
+        if descriptors:
+            self._copies.expect(descriptors.pop(), {number})
+        if (repeated := message["repeated"]) is not None:
+            for known in (self._copies, self._budget):
+                known.share(number, _number(repeated))
+        forgotten = _numbers(message["forgotten"])
         self._copies.drop(forgotten)
         self._budget.end(forgotten)
-        self._count_copies(making=True)
+        self._count_copies()
         self._budget.spared, self._budget.reserved = 2 if message["tentative"] else 1, False
         self._history.forget(forgotten)
         if (full := self._history.keep(number, spared=self._budget.spared - 1)) is not None:
@@ -256,20 +255,21 @@ class Service:
 
     def _adopt(self, message: Message, descriptors: list[int]) -> None:
         """A frozen copy was woken and is the worker now, or a branch's first process."""
-        self._expect(message, descriptors)
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
         ended, self._ended = self._ended, None
         if ended is not None and worker in ended:
             control.tell(self._channel, {"ended": worker, "status": ended[worker]})
         self._watch.load(False)
         self._watch.follow(worker)
-        self._budget.woken(worker)
+        numbers = self._budget.woken(worker)
+        if descriptors:
+            self._copies.expect(descriptors.pop(), {_number(message["number"]), *numbers})
         self._budget.reserved = False
         if self._peak is not None:
             self._peak.close()
         self._peak = Peak(worker)
         self._quota.of(worker, _number(message["processes"]))
-        self._quota.have(len(self._watch.frozen), making=True)
+        self._quota.have(len(self._watch.frozen), making=self._copies.being_made)
 
     def _sweep(self, message: Message, _descriptors: list[int]) -> None:
         """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
@@ -283,8 +283,7 @@ class Service:
         root.repair_home(nested=self._nested)
         self._history.forget(_numbers(message["forgotten"]))
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
-        if not self._nested:
-            prctl(PR_SET_DUMPABLE, 1)
+        prctl(PR_SET_DUMPABLE, bool(message["attaches"]))  # until it is sealed again
         self._reap()  # what was ended has changed nothing of the state that the session is put into
         self._reaped, self._ended = -1, {}
         control.send(self._channel, {"swept": True, "missed": _told(missed)})

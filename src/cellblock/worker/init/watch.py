@@ -157,8 +157,10 @@ class Watch:
             return _SOON_SECONDS, None
         self._put_off = 0
         if excess is None:
-            for new in alive - before.keys() - {self.worker}:
-                holdings.be_killed_first(new)  # rather than the worker, with which the names go
+            new = alive - before.keys() - {self.worker}
+            if new and (life := holdings.life(self.worker)) is not None and not life.ended:  # else the next may be new
+                for process in new:
+                    holdings.be_killed_first(process)  # rather than the worker, with which the names go
             excess = (
                 self._of_scribes(alive)
                 or self._of_memory(alive - self.scribes)
