@@ -72,7 +72,7 @@ class Link:
         self.is_parted = False
         """Whether the worker is a branch's first, of its parent's copy: the branch's init does not hear of its end."""
         self.left = False
-        """True where the last request has left something that lives on."""
+        """True where something of the cells lives on, as of the worker's last word."""
         self.killed = False
         """Whether the worker was killed: its end may not be seen yet."""
         self._waiting = 0
@@ -151,6 +151,7 @@ class Link:
                 continue
             first = self._connection.receive(packet)
             if isinstance(first, kind):
+                self.left = isinstance(first, Awake) and first.left
                 return first if self._recognise(pid) else None
 
     def _recognise(self, pid: int) -> bool:

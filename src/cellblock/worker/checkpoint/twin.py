@@ -52,14 +52,15 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """Finds of a woken copy: the end for the next checkpoint (-1 for none), what it could not bring along, and the
-    descriptors of files that were made anew.
+    """Finds of a woken copy: the end for the next checkpoint (-1 for none), what it could not bring along, the
+    descriptors of files that were made anew, and if timers go on, some of which may have run out by now.
     """
 
     next: int
     gone: tuple[descriptors.Held, ...]
     anew: tuple[descriptors.Held, ...]
     threads: tuple[str, ...]
+    timed: bool
     branch: Branch | None = None
 
 
@@ -107,10 +108,11 @@ def freeze(
         if place is not None:  # it may have been removed and made again meanwhile
             with contextlib.suppress(OSError):
                 os.chdir(place)
+        timed = any(left for left, _ in timers.values())
         if isinstance(woken, Branch):
-            return Woken(woken.next, woken.gone, woken.anew, threads, woken)
+            return Woken(woken.next, woken.gone, woken.anew, threads, timed, woken)
         taken = descriptors.take_up(found)
-        return Woken(woken, tuple(taken.lost), tuple(taken.anew), threads)
+        return Woken(woken, tuple(taken.lost), tuple(taken.anew), threads, timed)
     finally:
         if collects:
             gc.enable()
