@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
@@ -111,6 +112,60 @@ def test_without_checkpoints_a_kill_between_two_cells_is_told_by_the_next(forget
         cell = forgetful.run("0")
         assert [loss.name for loss in cell.lost] == [f"x{number}"]
         assert cell.lost[0].reason == "between two cells the session's process was killed by SIGKILL"
+
+
+ENDS = {
+    **{f"status {status}": f"os._exit({status})" for status in (0, 71, os.EX_OSFILE, 73)},
+    "signal": "os.kill(os.getpid(), 9)",
+}
+TOLD_BEFORE = {"a call": "pay(17)", "text": "print('hello', flush=True)", "nothing": ""}
+
+
+@pytest.fixture(params=["full", "reduced"])
+def walled(
+    request: pytest.FixtureRequest, open_session: Callable[..., Session], readable_python: str
+) -> Callable[..., Session]:
+    """Opens sessions with these walls."""
+    more = {"python": readable_python} if request.param == "reduced" else {}
+    return partial(open_session, walls=request.param, **more)
+
+
+@pytest.mark.parametrize("before", TOLD_BEFORE)
+@pytest.mark.parametrize("end", ENDS)
+def test_cell_that_ends_its_process_is_run_once_however_it_ends(
+    walled: Callable[..., Session], end: str, before: str
+) -> None:
+    paid: list[int] = []
+
+    def pay(amount: int) -> None:
+        paid.append(amount)
+
+    session = walled(tools=[pay])
+    cell = session.run(f"import os\n{TOLD_BEFORE[before]}\n{ENDS[end]}")
+    assert cell.error is not None
+    assert paid == [17] * (before == "a call")
+    assert cell.text.count("hello") == (before == "text")
+    assert "in a row" not in cell.text  # one process has ended, and no second one
+    assert session.run("1").value == 1
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(9)"])
+def test_request_that_lay_unread_as_its_process_ended_is_carried_out(walled: Callable[..., Session], end: str) -> None:
+    paid: list[int] = []
+
+    def pay(amount: int) -> None:
+        paid.append(amount)
+
+    session = walled(tools=[pay])
+    session.run("import os, signal, time")
+    session.run(
+        f"def end(*_):\n    time.sleep(0.6)\n    {end}\n"
+        "signal.signal(signal.SIGALRM, end)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)"
+    )
+    time.sleep(0.5)  # the handler runs, and nothing is read meanwhile
+    session.run("import signal\nsignal.setitimer(signal.ITIMER_REAL, 0)\npay(17)")
+    assert paid == [17]
 
 
 def test_without_checkpoints_nothing_can_be_undone(forgetful: Session) -> None:

@@ -149,6 +149,9 @@ Request = (
     | Supplied
 )
 
+REPLIES = ToolReply, ToolRoom, Supplied
+"""Requests that belong to one which is under way."""
+
 # ------------------------------------------------------------------------------------------ events
 
 Place = tuple[int, int, int]

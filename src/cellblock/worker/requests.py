@@ -16,6 +16,7 @@ from typing import Any
 
 from cellblock.values import portable
 from cellblock.wire.messages import (
+    REPLIES,
     Awake,
     Bind,
     Clear,
@@ -206,7 +207,7 @@ class Worker:
                 killed |= begun(interrupted)
             if killed:
                 killed = reap(killed)
-            if not isinstance(request, ToolReply | ToolRoom | Supplied):  # to a call of a cell that has ended meanwhile
+            if not isinstance(request, REPLIES):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
         return exits.CHANGED_BETWEEN

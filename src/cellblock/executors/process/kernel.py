@@ -516,7 +516,7 @@ class ProcessKernel(LinkedKernel):
         self.capabilities = self._capabilities_within(stem.capabilities, group)
         self._shell.tell("seal", processes=self._counted)
         self._shell.adopt(inner_pid(link.pid), 0, self._counted, *self._checkpoints.channels())
-        self._begin_of(first, link)
+        self._begin_of(first, link, awake)
         return _rows(awake)
 
     def _capabilities_within(self, stem: Capabilities, group: Wall) -> Capabilities:
@@ -583,13 +583,13 @@ class ProcessKernel(LinkedKernel):
             return None
         link.adopt(state.names)
         self._shell.adopt(inner_pid(link.pid), state.number, self._counted, *self._checkpoints.channels())
-        self._begin_of(state.memory, link)
+        self._begin_of(state.memory, link, awake)
         return Awake(lost=awake.lost + _files(missed))
 
-    def _begin_of(self, memory: Frozen, link: Link) -> None:
+    def _begin_of(self, memory: Frozen, link: Link, awake: Awake) -> None:
         """The worker is a copy that was woken."""
         self._listen(link, self._shell.channel)
-        memory.left = link.left = memory.left or link.left
+        memory.left = link.left = memory.left or awake.left
         self._note_left()
 
     async def close(self) -> None:
@@ -666,7 +666,7 @@ class ProcessKernel(LinkedKernel):
             elif not self._living().is_parted:
                 status = await self._shell.ending(DEATH_SECONDS)
             death = self._shell.explain(death_of(status))
-        return death if death.excess else replace(death, excess=self.exceeded() or "")
+        return self._judged(death)
 
     def exceeded(self) -> str | None:
         if self._enclosure.killed() <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell is told
