@@ -16,6 +16,7 @@ from family_tree import Process, below, inits_of, launchers, nursery_of, soon, w
 import cellblock.session.session
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.protocol import Kernel
 from cellblock.session.tools import Toolbox
@@ -78,6 +79,28 @@ def test_death_before_the_first_process_knows_the_worker_is_told(
     assert ended is not None
     assert ended.message == "the session's process left with status 7"
     assert session.run("x").value == 41
+
+
+def test_worker_that_is_killed_right_after_it_was_woken_is_told(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the kernel, where memory is short: before the host has named it, and before it has left a copy."""
+    adopt = Link.adopt
+
+    def killed(link: Link, names: dict[str, str]) -> None:
+        monkeypatch.undo()
+        os.kill(link.pid, signal.SIGKILL)
+        assert soon(lambda: os.path.exists(f"/proc/{link.pid}"), False) is False
+        adopt(link, names)
+
+    session.run("x = 41")
+    session.run("import random, time\nusual = random.getstate\nrandom.getstate = lambda: (time.sleep(0.5), usual())[1]")
+    monkeypatch.setattr(Link, "adopt", killed)
+    session.run("import os\nos._exit(6)")
+    cell = session.run("x")
+    assert cell.value == 41
+    assert [one.name for one in cell.lost] == ["random", "time", "usual", "the last step"]
+    assert {one.reason for one in cell.lost} == {"between two cells the session's process was killed by SIGKILL"}
 
 
 def test_first_cell_that_dies_leaves_a_session_that_nothing_was_done_in(session: Session) -> None:

@@ -33,6 +33,10 @@ class Frozen:
         """It is of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
         self._worker = worker
 
+    def is_worker(self, process: int) -> bool:
+        """True if this process, by its pid, is the copy that was woken last."""
+        return process == self._worker
+
     def pid(self) -> int:
         """The copy's process by its number in the session; 0 where there is none, or it is not ready yet.
 

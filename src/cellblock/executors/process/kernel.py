@@ -570,7 +570,7 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone() from None
             await self.begin()
             return Awake(lost=_files(missed))
-        if not state.memory.pid():
+        if not (worker := state.memory.pid()):
             return None
         before = self._living()
         self._family.forget(before.token)
@@ -579,10 +579,10 @@ class ProcessKernel(LinkedKernel):
             awake = await link.introduced(Awake, _WAKING_SECONDS)
         except (TimeoutError, ProtocolError):  # cells have changed what it would say
             return None
-        if awake is None:
+        if awake is None or not state.memory.is_worker(link.pid):
             return None
         link.adopt(state.names)
-        self._shell.adopt(inner_pid(link.pid), state.number, self._counted, *self._checkpoints.channels())
+        self._shell.adopt(worker, state.number, self._counted, *self._checkpoints.channels())
         self._begin_of(state.memory, link, awake)
         return Awake(lost=awake.lost + _files(missed))
 
