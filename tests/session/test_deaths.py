@@ -17,6 +17,7 @@ from family_tree import Process, below, inits_of, launchers, nursery_of, soon, w
 import cellblock.session.session
 from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
 from cellblock.executors.process.kernel import ProcessKernel
+from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell
 from cellblock.executors.protocol import Kernel
 from cellblock.session.tools import Toolbox
@@ -121,6 +122,28 @@ def test_what_was_held_before_a_set_back_is_no_reason_for_a_later_death(
     assert ended.message == "the session's process left with status 7"
 
 
+def test_worker_that_is_killed_right_after_it_was_woken_is_told(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the kernel, where memory is short: before the host has named it, and before it has left a copy."""
+    adopt = Link.adopt
+
+    def killed(link: Link, names: dict[str, str]) -> None:
+        monkeypatch.undo()
+        os.kill(link.pid, signal.SIGKILL)
+        assert soon(lambda: os.path.exists(f"/proc/{link.pid}"), False) is False
+        adopt(link, names)
+
+    session.run("x = 41")
+    session.run("import random, time\nusual = random.getstate\nrandom.getstate = lambda: (time.sleep(0.5), usual())[1]")
+    monkeypatch.setattr(Link, "adopt", killed)
+    session.run("import os\nos._exit(6)")
+    cell = session.run("x")
+    assert cell.value == 41
+    assert [one.name for one in cell.lost] == ["random", "time", "usual", "the last step"]
+    assert {one.reason for one in cell.lost} == {"between two cells the session's process was killed by SIGKILL"}
+
+
 def test_first_cell_that_dies_leaves_a_session_that_nothing_was_done_in(session: Session) -> None:
     cell = session.run("y = 1\nopen('new', 'w').close()\nimport os\nos._exit(1)")
     assert (cell.rolled_back, cell.lost) == (True, ())
@@ -153,6 +176,60 @@ def test_without_checkpoints_a_kill_between_two_cells_is_told_by_the_next(forget
         cell = forgetful.run("0")
         assert [loss.name for loss in cell.lost] == [f"x{number}"]
         assert cell.lost[0].reason == "between two cells the session's process was killed by SIGKILL"
+
+
+ENDS = {
+    **{f"status {status}": f"os._exit({status})" for status in (0, 71, os.EX_OSFILE, 73)},
+    "signal": "os.kill(os.getpid(), 9)",
+}
+TOLD_BEFORE = {"a call": "pay(17)", "text": "print('hello', flush=True)", "nothing": ""}
+
+
+@pytest.fixture(params=["full", "reduced"])
+def walled(
+    request: pytest.FixtureRequest, open_session: Callable[..., Session], readable_python: str
+) -> Callable[..., Session]:
+    """Opens sessions with these walls."""
+    more = {"python": readable_python} if request.param == "reduced" else {}
+    return partial(open_session, walls=request.param, **more)
+
+
+@pytest.mark.parametrize("before", TOLD_BEFORE)
+@pytest.mark.parametrize("end", ENDS)
+def test_cell_that_ends_its_process_is_run_once_however_it_ends(
+    walled: Callable[..., Session], end: str, before: str
+) -> None:
+    paid: list[int] = []
+
+    def pay(amount: int) -> None:
+        paid.append(amount)
+
+    session = walled(tools=[pay])
+    cell = session.run(f"import os\n{TOLD_BEFORE[before]}\n{ENDS[end]}")
+    assert cell.error is not None
+    assert paid == [17] * (before == "a call")
+    assert cell.text.count("hello") == (before == "text")
+    assert "in a row" not in cell.text  # one process has ended, and no second one
+    assert session.run("1").value == 1
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(9)"])
+def test_request_that_lay_unread_as_its_process_ended_is_carried_out(walled: Callable[..., Session], end: str) -> None:
+    paid: list[int] = []
+
+    def pay(amount: int) -> None:
+        paid.append(amount)
+
+    session = walled(tools=[pay])
+    session.run("import os, signal, time")
+    session.run(
+        f"def end(*_):\n    time.sleep(0.6)\n    {end}\n"
+        "signal.signal(signal.SIGALRM, end)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.2)"
+    )
+    time.sleep(0.5)  # the handler runs, and nothing is read meanwhile
+    session.run("import signal\nsignal.setitimer(signal.ITIMER_REAL, 0)\npay(17)")
+    assert paid == [17]
 
 
 def test_without_checkpoints_nothing_can_be_undone(forgetful: Session) -> None:

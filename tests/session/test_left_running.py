@@ -130,6 +130,154 @@ def test_effects_go_to_a_branch_and_stay_beside_a_merge_and_a_checkout(opened: O
     assert "more.txt" in session.files.list()
 
 
+TIMERS = {
+    "once": "signal.setitimer(signal.ITIMER_REAL, 0.2)",
+    "again and again": "signal.setitimer(signal.ITIMER_REAL, 0.2, 0.02)",
+}
+TICK = """
+import os, signal
+n = 0
+def tick(*_):
+    global n
+    n += 1
+signal.signal(signal.SIGALRM, tick)
+"""
+
+
+def _ticks(session: Session) -> int:
+    return int(str(session["n"]))
+
+
+def _wait_for_ticks(session: Session, least: int) -> int:
+    deadline = time.monotonic() + 30
+    while (n := _ticks(session)) < least:
+        assert time.monotonic() < deadline
+    return n
+
+
+def _end_in_a_cell(session: Session, _opened: Open) -> Session:
+    assert session.run("os._exit(3)").rolled_back
+    return session
+
+
+def _end_between_cells(session: Session, _opened: Open) -> Session:
+    session.kill()
+    _ticks(session)
+    return session
+
+
+def _undo(session: Session, _opened: Open) -> Session:
+    session.run("other = 1")
+    session.run("other = 2")
+    session.undo(2)
+    return session
+
+
+def _undo_a_file(session: Session, _opened: Open) -> Session:
+    session.files.write("a", b"")
+    session.undo()
+    return session
+
+
+def _branch(session: Session, _opened: Open) -> Session:
+    return session.branch()
+
+
+def _undo_in_a_branch(session: Session, _opened: Open) -> Session:
+    branch = session.branch()
+    branch.run("other = 1")
+    branch.undo()
+    return branch
+
+
+def _write_a_file(session: Session, opened: Open) -> Session:
+    _end_in_a_cell(session, opened)
+    session.files.write("a", b"")
+    return session
+
+
+MOVES: dict[str, Callable[[Session, Open], Session]] = {
+    "end in a cell": _end_in_a_cell,
+    "end between cells": _end_between_cells,
+    "undo": _undo,
+    "undo of a file": _undo_a_file,
+    "branch": _branch,
+    "undo in a branch": _undo_in_a_branch,
+    "end and a file": _write_a_file,
+}
+
+
+def _same_once_saved(session: Session, saving: str, opened: Open, name: str) -> bool:
+    """What the session is opened with again is no older than what was read before it was saved."""
+    ran = _ticks(session)
+    SAVING[saving](session)
+    session.close()
+    return _ticks(opened(name)) >= ran > 0
+
+
+@pytest.mark.parametrize("timer", TIMERS)
+@pytest.mark.parametrize("move", MOVES)
+def test_effects_of_a_timer_that_a_woken_process_brought_along_are_saved(opened: Open, move: str, timer: str) -> None:
+    session = opened()
+    session.run(TICK)
+    session.run(TIMERS[timer])
+    moved = MOVES[move](session, opened)
+    _wait_for_ticks(moved, 1 if timer == "once" else 5)
+    name = moved.name
+    assert name is not None
+    assert _same_once_saved(moved, "hibernate", opened, name)
+
+
+@pytest.mark.parametrize("saving", SAVING)
+def test_effects_of_a_timer_are_saved_in_a_session_that_was_opened_again(opened: Open, saving: str) -> None:
+    session = opened()
+    session.run(TICK)
+    session.close()
+    session = opened()
+    session.run(TIMERS["again and again"])
+    session.run("os._exit(3)")
+    _wait_for_ticks(session, 5)
+    assert _same_once_saved(session, saving, opened, "one")
+
+
+@pytest.mark.parametrize("leaving", ["checkout", "merge"])
+def test_effects_of_a_timer_stay_beside_a_checkout_and_a_merge(opened: Open, leaving: str) -> None:
+    session = opened()
+    session.run(TICK)
+    with session.branch() as branch:
+        branch.run("other = 1")
+        session.run(TIMERS["again and again"])
+        session.run("os._exit(3)")
+        ran = _wait_for_ticks(session, 5)
+        if leaving == "merge":
+            session.merge(branch)
+        else:
+            session.checkout("HEAD")
+    assert _ticks(session) >= ran
+
+
+def test_effects_of_a_timer_are_saved_where_an_undone_step_was_saved_last(opened: Open) -> None:
+    session = opened()
+    session.run(TICK)
+    session.run(TIMERS["again and again"])
+    session.run("other = 1")
+    session.flush()
+    session.undo()
+    _wait_for_ticks(session, 5)
+    assert _same_once_saved(session, "flush and kill", opened, "one")
+
+
+def test_effects_of_a_timer_that_ran_out_while_its_process_was_woken_are_saved(opened: Open) -> None:
+    session = opened()
+    session.run(TICK)
+    session.run(
+        "import io, time\nclass Slow(io.RawIOBase):\n    def fileno(self):\n        time.sleep(0.4)\nslow = Slow()"
+    )
+    session.run(TIMERS["once"])
+    session.run("os._exit(3)")
+    assert _same_once_saved(session, "hibernate", opened, "one")
+
+
 def test_effects_belong_to_the_step_that_they_came_after(opened: Open) -> None:
     session = opened()
     session.run(BEGIN)

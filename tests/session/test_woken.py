@@ -10,6 +10,22 @@ from cellblock import ExecutionLimits, Session
 
 MB = 2**20
 
+TIMED = """
+import random, signal, time
+n = 0
+def tick(*_):
+    global n
+    n += 1
+def slow(call):
+    def slowly(*args):
+        try:
+            return call(*args)
+        finally:
+            time.sleep(0.3)
+    return slowly
+signal.signal(signal.SIGALRM, tick)
+"""
+
 
 @pytest.fixture
 def back(session: Session) -> Callable[[str, str], Session]:
@@ -94,6 +110,15 @@ def test_timers_go_on(back: Callable[..., Session]) -> None:
     left, interval = session.run("signal.getitimer(signal.ITIMER_REAL)").value
     assert 900 < left <= 1000
     assert interval == 50
+
+
+@pytest.mark.parametrize("meanwhile", ["random.getstate", "signal.pthread_sigmask"])
+def test_timer_that_runs_out_as_its_process_is_copied_does_so_once(session: Session, meanwhile: str) -> None:
+    session.run(TIMED)
+    session.run(f"usual = {meanwhile}\n{meanwhile} = slow(usual)\nsignal.setitimer(signal.ITIMER_REAL, 0.2)")
+    session.run(f"{meanwhile} = usual\nwhile not n:\n    pass")
+    session.undo()
+    assert session.run("time.sleep(0.4)\nn").value == 1
 
 
 def test_handlers_masks_and_modes_are_as_they_were(back: Callable[..., Session]) -> None:

@@ -92,8 +92,8 @@ class Died:
     """The worker's process is gone. `signal` killed it, or it left with `status`; None where unknown.
 
     `excess` is what the session held when that was what it was killed for, as in `Curbed.held`; `unruly` where that is
-    no memory, but processes that run though they were stopped. `untaken`: it says that it took no request after its
-    last reply; a cell may say so falsely.
+    no memory, but processes that run though they were stopped. `untaken`: it had not read all of the request that was
+    under way, which was not begun.
     """
 
     signal: int | None = None

@@ -269,7 +269,7 @@ def _instead(rule: str) -> str:
 
 _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
-    Awake: {"lost": _rows},
+    Awake: {"lost": _rows, "left": _flag},
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
     ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},

@@ -11,6 +11,7 @@ from enum import Enum
 from cellblock.wire.codec import decode_event, encode_request
 from cellblock.wire.frames import Assembler, ProtocolError, packets
 from cellblock.wire.messages import (
+    REPLIES,
     Awake,
     Bind,
     Clear,
@@ -92,7 +93,7 @@ class Connection:
         """The packets of a request that the state allows. One that cannot be encoded leaves everything as it was."""
         state, number = _step(_MAY_SEND, self.state, request), self._number
         answered = None
-        if type(request) is ToolReply or type(request) is ToolRoom or type(request) is Supplied:
+        if isinstance(request, REPLIES):
             if request.call not in self._pending:
                 raise ProtocolError(f"no call {request.call} waits for a reply")
             answered = None if type(request) is ToolRoom else request.call

@@ -149,6 +149,9 @@ Request = (
     | Supplied
 )
 
+REPLIES = ToolReply, ToolRoom, Supplied
+"""Requests that belong to one which is under way."""
+
 # ------------------------------------------------------------------------------------------ events
 
 Place = tuple[int, int, int]
@@ -168,9 +171,10 @@ class Hello:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awake:
     """A checkpoint that was woken is the worker now. Each row is what it could not bring along: name, type, reason,
-    remedy."""
+    remedy. `left` is as in `Finished`: timers, say, which go on."""
 
     lost: tuple[tuple[str, ...], ...] = ()
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 from cellblock.values import portable
 from cellblock.wire.messages import (
+    REPLIES,
     Awake,
     Bind,
     Clear,
@@ -206,7 +207,7 @@ class Worker:
                 killed |= begun(interrupted)
             if killed:
                 killed = reap(killed)
-            if not isinstance(request, ToolReply | ToolRoom | Supplied):  # to a call of a cell that has ended meanwhile
+            if not isinstance(request, REPLIES):  # to a call of a cell that has ended meanwhile
                 self._voice.speak(self._carry_out(number, request))
             interrupted = self._meter.began() if was_interrupted() else None
         return exits.CHANGED_BETWEEN
@@ -295,7 +296,7 @@ class Worker:
         self._integrity.renew()
         renewed = self._interpreter.rebuild_loop()
         rows = losses(self._interpreter.namespace, woken, renewed)
-        self._voice.speak(Awake(lost=rows))
+        self._voice.speak(Awake(lost=rows, left=self._leaves(woken)))
 
     def _next(self) -> tuple[int, Request] | None:
         """The next request. When there is none for a while, what a cell may have hidden is looked for."""
@@ -349,11 +350,15 @@ class Worker:
             gained=gained,
             dropped=dropped,
             unsaved=self._unsaved(gained) if gained and self._at_once is not None else {},
-            left=self._at_once is not None and are_left(),
+            left=self._leaves(),
             buffers=buffers,
             beside=places,
             **cost,
         )
+
+    def _leaves(self, woken: Woken | None = None) -> bool:
+        """True if something goes on that may change a state which is saved; in a `woken` copy, or has done so."""
+        return self._at_once is not None and (are_left() or (woken is not None and woken.timed))
 
     def _unsaved(self, gained: Mapping[str, str]) -> dict[str, str]:
         """Of names, those whose values no commit can hold, each with the type that tells why."""

@@ -26,10 +26,16 @@ class Frozen:
         self._word_taken = False
         self.gone = False
         """Whether its process is no more, though nobody let go of it."""
+        self.left = False
+        """Whether something went on when it was woken: the copy that was made next may be of what that led to."""
 
     def follow(self, worker: int) -> None:
         """It is of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""
         self._worker = worker
+
+    def is_worker(self, process: int) -> bool:
+        """True if this process, by its pid, is the copy that was woken last."""
+        return process == self._worker
 
     def pid(self) -> int:
         """The copy's process by its number in the session; 0 where there is none, or it is not ready yet.
@@ -129,6 +135,7 @@ class Frozen:
     def part(self, apart: socket.socket, message: dict[str, object], ends: list[int]) -> Frozen:
         """Have the copy make the worker of a branch, and go on waiting; the first checkpoint of the branch."""
         first = Frozen()
+        first.left = self.left
         with contextlib.suppress(OSError):  # it is gone, which the worker's silence tells
             control.send(apart, {"branch": True, **message}, [*ends[:3], first.end.fileno(), *ends[3:]])
         first.end.close()
@@ -189,6 +196,11 @@ class Checkpoints:
     def steps(self) -> int:
         """How many steps can be undone."""
         return len(self._states) - 1
+
+    @property
+    def latest(self) -> int:
+        """The number last given to a state, which may have been undone."""
+        return self._numbers
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -92,9 +92,9 @@ class ProcessKernel(LinkedKernel):
         self._stem = stem
         self._branches: set[int] = set()
         self._room = 0
-        self._files_changed = self._left = False
+        self._files_changed = False
         self._left_at, self._captured = -1, 0
-        """The newest states with which something was left that goes on, and that were to be saved."""
+        """The newest states since which something went on, and that were to be saved."""
         self._captures: WeakSet[Captured] = WeakSet()
         self._door = self._opened_door()
         self.capabilities = Capabilities(trust_level=family.trust_level, python="", walls=())
@@ -257,8 +257,13 @@ class ProcessKernel(LinkedKernel):
     def finished(self, *, tentative: bool) -> None:
         """The request under way was carried out: what it led to is a state to come back to."""
         if self._checkpoints.pending:
-            self._left = self._living().left
             self._keep(*self._checkpoints.add(self._living().names), tentative=tentative)
+        self._note_left()
+
+    def _note_left(self) -> None:
+        """Take note of what goes on in the worker: it may change the session from the latest state on."""
+        if self._link is not None and self._link.left:
+            self._left_at = self._checkpoints.latest
 
     async def _has_copy(self) -> bool:
         if (memory := self._checkpoints.newest.memory) is None:
@@ -297,13 +302,12 @@ class ProcessKernel(LinkedKernel):
         if self._files_changed and self._open and self._spec.limits.max_checkpoints:
             repeated = self._checkpoints.newest.number
             self._keep(*self._checkpoints.repeat(), repeated=repeated)
+            self._note_left()
 
     def _keep(
         self, number: int, forgotten: list[int], *, tentative: bool = False, repeated: int | None = None
     ) -> None:
         self._files_changed = False
-        if self._left:
-            self._left_at = number
         made = self._checkpoints.channels() if repeated is None else []
         self._shell.keep(number, forgotten, *made, tentative=tentative, repeated=repeated)
         asyncio.get_running_loop().call_later(_LATER_SECONDS, self._expect)
@@ -516,7 +520,7 @@ class ProcessKernel(LinkedKernel):
         self.capabilities = self._capabilities_within(stem.capabilities, group)
         self._shell.tell("seal", processes=self._counted)
         self._shell.adopt(inner_pid(link.pid), 0, self._counted, *self._checkpoints.channels())
-        self._listen(link, self._shell.channel)
+        self._begin_of(first, link, awake)
         return _rows(awake)
 
     def _capabilities_within(self, stem: Capabilities, group: Wall) -> Capabilities:
@@ -537,7 +541,7 @@ class ProcessKernel(LinkedKernel):
 
     async def _recover(self, steps: int) -> Recovery:
         self.kill()
-        self._files_changed = self._left = False
+        self._files_changed = False
         self._left_at = -1
         names = self._living().names if self._link is not None else {}
         exact = rewound = bool(self._spec.limits.max_checkpoints)
@@ -571,7 +575,7 @@ class ProcessKernel(LinkedKernel):
                 raise files_gone() from None
             await self.begin()
             return Awake(lost=_files(missed))
-        if not state.memory.pid():
+        if not (worker := state.memory.pid()):
             return None
         before = self._living()
         self._family.forget(before.token)
@@ -580,12 +584,18 @@ class ProcessKernel(LinkedKernel):
             awake = await link.introduced(Awake, _WAKING_SECONDS)
         except (TimeoutError, ProtocolError):  # cells have changed what it would say
             return None
-        if awake is None:
+        if awake is None or not state.memory.is_worker(link.pid):
             return None
         link.adopt(state.names)
-        self._shell.adopt(inner_pid(link.pid), state.number, self._counted, *self._checkpoints.channels())
-        self._listen(link, self._shell.channel)
+        self._shell.adopt(worker, state.number, self._counted, *self._checkpoints.channels())
+        self._begin_of(state.memory, link, awake)
         return Awake(lost=awake.lost + _files(missed))
+
+    def _begin_of(self, memory: Frozen, link: Link, awake: Awake) -> None:
+        """The worker is a copy that was woken."""
+        self._listen(link, self._shell.channel)
+        memory.left = link.left = memory.left or awake.left
+        self._note_left()
 
     async def close(self) -> None:
         if os.getpid() != self._host:  # what others wait for there, nobody ends here
@@ -661,7 +671,7 @@ class ProcessKernel(LinkedKernel):
             elif not self._living().is_parted:
                 status = await self._shell.ending(DEATH_SECONDS)
             death = self._shell.explain(death_of(status))
-        return death if death.excess else replace(death, excess=self.exceeded() or "")
+        return self._judged(death)
 
     def exceeded(self) -> str | None:
         if self._enclosure.killed() <= self._checkpoints.lose_ended():  # a copy less is nothing that a cell is told

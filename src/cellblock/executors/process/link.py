@@ -23,7 +23,7 @@ from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
 from cellblock.wire.connection import Connection, State
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
-from cellblock.wire.messages import Awake, Event, Finished, Hello, Request
+from cellblock.wire.messages import REPLIES, Awake, Event, Finished, Hello, Request
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
@@ -72,7 +72,11 @@ class Link:
         self.is_parted = False
         """Whether the worker is a branch's first, of its parent's copy: the branch's init does not hear of its end."""
         self.left = False
-        """True where the last request has left something that lives on."""
+        """True where something of the cells lives on, as of the worker's last word."""
+        self.unread = self.heard = False
+        """Since the last request was sent: whether the kernel has told that the worker ended and had not read all of
+        what it was sent, and whether anything came of the worker. Without both the request may have been carried out.
+        """
         self.killed = False
         """Whether the worker was killed: its end may not be seen yet."""
         self._waiting = 0
@@ -230,6 +234,8 @@ class Link:
         """
         self._rights = [] if end is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _INT.pack(end.fileno()))]
         self._unsent = iter(self._connection.send(request))
+        if not isinstance(request, REPLIES):
+            self.unread = self.heard = False
         self._packet = next(self._unsent)
         return self._push(first=True)
 
@@ -246,7 +252,8 @@ class Link:
                 self._socket.sendmsg((self._packet,), self._rights)
             except BlockingIOError:
                 return False
-            except (BrokenPipeError, ConnectionResetError):
+            except (BrokenPipeError, ConnectionResetError) as error:
+                self.unread |= isinstance(error, ConnectionResetError)
                 self._packet = None
                 if first:
                     raise WorkerGone from None
@@ -267,6 +274,7 @@ class Link:
             self._forget(self.socket)
             return False
         if pid == self.pid:
+            self.heard = True
             self._packets.append(packet)
         else:
             self._foreign += 1
@@ -280,6 +288,7 @@ class Link:
             return b""
         if not data:
             self._forget(pipe)
+        self.heard |= bool(data)
         return data
 
     def _forget(self, descriptor: int) -> None:
@@ -309,8 +318,9 @@ class Link:
             packet, ancillary, _, _ = self._socket.recvmsg(PACKET_BYTES + 2, _ANCILLARY, _CLOEXEC)
         except BlockingIOError:
             return None, 0
-        except ConnectionResetError:
-            return b"", 0
+        except ConnectionResetError:  # told once, and before what was said until then
+            self.unread = True
+            return self._receive()
         sender, offered = control.sent_with(ancillary)
         control.close_all(offered)  # nothing inside has a descriptor that we would take
         return packet, sender

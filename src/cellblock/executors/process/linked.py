@@ -109,6 +109,13 @@ class LinkedKernel(Kernel, Overseer):
             _require_laid(await link.asked(Restrict(policy=self._policy)))
             self.capabilities = replace(self.capabilities, walls=(*self.capabilities.walls, _GUARD))
 
+    def _judged(self, death: Died) -> Died:
+        """Security border: a death, with what the host and the kernel know of it, whatever the worker says."""
+        excess = death.excess or self.exceeded() or ""
+        link = self._living()
+        untaken = (link.unread or death.untaken) and not (link.heard or excess)
+        return replace(death, excess=excess, untaken=untaken)
+
     def _listen(self, link: Link, channel: socket.socket) -> None:
         """Hear what comes on a channel, and what the control group has to say, too."""
         link.watch_notices(channel.fileno())
@@ -408,7 +415,7 @@ def death_of(status: int | None) -> Died:
         return Died(signal=os.WTERMSIG(status))
     left = os.WEXITSTATUS(status)
     excess = "more than its memory limit" if left == exits.MEMORY else ""
-    return Died(status=left, reason=exits.REASONS.get(left, ""), excess=excess, untaken=left == exits.CHANGED_BETWEEN)
+    return Died(status=left, reason=exits.REASONS.get(left, ""), excess=excess)
 
 
 def said_of(death: Died) -> str:

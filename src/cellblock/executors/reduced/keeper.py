@@ -37,7 +37,7 @@ class Keeper:
         self.owner = owner
         root = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.files = ProcessFiles(root, owner)
-        self._ended: dict[int, int] = {}
+        self._ended: dict[int, Died] = {}
         self._curbed: str | None = None
         self._excess = self._outgrown = ""
         self._unruly = False
@@ -114,7 +114,7 @@ class Keeper:
                 case None:
                     self._gone = True
                 case {"ended": int(token), "status": int(status)}:
-                    self._ended[token] = status
+                    self._ended[token] = replace(death_of(status), untaken="unread" in notice)
                 case {"curbed": str(held), "worker": True, "unruly": bool(unruly)}:
                     self._excess, self._unruly = held, unruly
                 case {"curbed": str(held)}:
@@ -154,7 +154,7 @@ class Keeper:
         """The end of a worker that is dead, as far as it is known soon. A step: the channel has one reader."""
         with contextlib.suppress(EOFError, TimeoutError):
             await self._told(lambda: token in self._ended, DEATH_SECONDS)
-        death = death_of(self._ended.pop(token, None))
+        death = self._ended.pop(token, Died())
         if self._outgrown:
             death = replace(death, reason=f"was ended: {self._outgrown}")
         return replace(death, excess=self._excess or death.excess, unruly=self._unruly)

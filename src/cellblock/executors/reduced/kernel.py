@@ -218,7 +218,7 @@ class ReducedKernel(LinkedKernel):
         async with self._changing:  # which reads the keeper's channel, too
             self._require_open()
             death = await self._keeper.how_it_ended(self._living().token)
-        return replace(death, excess=death.excess or self.exceeded() or "")
+        return self._judged(death)
 
     def exceeded(self) -> str | None:
         return self._enclosure.held if self._enclosure.killed() else None

@@ -47,19 +47,26 @@ _OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
 _IMPORT_SECONDS = 0.1
 Write = Callable[[int, Mapping[str, object]], object]
 """Becomes a scribe, given its socket and its limits. Does not return."""
-_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_TIMERS = {
+    signal.ITIMER_REAL: signal.SIGALRM,
+    signal.ITIMER_VIRTUAL: signal.SIGVTALRM,
+    signal.ITIMER_PROF: signal.SIGPROF,
+}
+_AT_ONCE = 1e-6
+"""The shortest time of a timer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """Finds of a woken copy: the end for the next checkpoint (-1 for none), what it could not bring along, and the
-    descriptors of files that were made anew.
+    """Finds of a woken copy: the end for the next checkpoint (-1 for none), what it could not bring along, the
+    descriptors of files that were made anew, and if timers go on, some of which may have run out by now.
     """
 
     next: int
     gone: tuple[descriptors.Held, ...]
     anew: tuple[descriptors.Held, ...]
     threads: tuple[str, ...]
+    timed: bool
     branch: Branch | None = None
 
 
@@ -74,7 +81,6 @@ def freeze(
     found = descriptors.held((channel.fileno(), *ours))
     threads = tuple(one.name for one in threading.enumerate() if one is not threading.current_thread())
     place = _working_directory()
-    timers = {timer: signal.getitimer(timer) for timer in _TIMERS}  # a forked copy has none
     state = random.getstate()  # a forked copy seeds it anew
     hidden = not prctl(PR_GET_DUMPABLE)  # as a process of a branch is for good
     _await_imports()
@@ -84,6 +90,7 @@ def freeze(
     collects = gc.isenabled()
     gc.disable()  # finalizers are the cells' code: none runs while memory is looked at, in a copy, or in a scribe
     try:
+        timers = _timers()
         if not hidden:
             prctl(PR_SET_DUMPABLE, 0)  # from its first moment on, nothing can open the copy's memory
         copy = False
@@ -107,15 +114,26 @@ def freeze(
         if place is not None:  # it may have been removed and made again meanwhile
             with contextlib.suppress(OSError):
                 os.chdir(place)
+        timed = any(left for left, _ in timers.values())
         if isinstance(woken, Branch):
-            return Woken(woken.next, woken.gone, woken.anew, threads, woken)
+            return Woken(woken.next, woken.gone, woken.anew, threads, timed, woken)
         taken = descriptors.take_up(found)
-        return Woken(woken, tuple(taken.lost), tuple(taken.anew), threads)
+        return Woken(woken, tuple(taken.lost), tuple(taken.anew), threads, timed)
     finally:
         if collects:
             gc.enable()
         sys.unraisablehook = hook
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _timers() -> dict[int, tuple[float, float]]:
+    """The timers of a process that blocks all signals: a forked copy has none. One that ran out does so at once."""
+    while True:
+        due = signal.sigpending()
+        timers = {timer: signal.getitimer(timer) for timer in _TIMERS}
+        if due == signal.sigpending():
+            break
+    return {timer: (_AT_ONCE if _TIMERS[timer] in due else left, again) for timer, (left, again) in timers.items()}
 
 
 def _hush(_unraisable: object) -> None:

@@ -97,10 +97,16 @@ class _Stamped(Packets):
         super().__init__(kind, connection)
         self._worker = worker
         self._foreign = 0
+        self.unread = False
+        """Whether the worker ended and had not read all of what it was sent, as the kernel tells."""
 
     def take(self, most: int) -> bytes:
         while True:
-            data, ancillary, _, _ = self._connection.recvmsg(most, control.STAMPED)
+            try:
+                data, ancillary, _, _ = self._connection.recvmsg(most, control.STAMPED)
+            except ConnectionResetError:  # told once, and before what was said until then
+                self.unread = True
+                continue
             sender, _ = control.sent_with(ancillary)
             if sender == self._worker:
                 return data
@@ -126,6 +132,7 @@ class Relay:
         self._program = walls.program()
         self._worker = self._token = 0
         self._ended: int | None = None
+        self._connection: _Stamped | None = None
         self._ran: dict[int, int] = {}
         self._look_at = 0.0
         self._room = memory.Room(int(str(profile["memory_bytes"])))
@@ -181,7 +188,8 @@ class Relay:
         os.close(stdout_end)
         os.close(stderr_end)
         streams = Pipe(STDOUT, stdout, takes=True), Pipe(STDERR, stderr, takes=True)
-        self._junction.join(self._token, [_Stamped(PACKET, ours, self._worker), *streams])
+        self._connection = _Stamped(PACKET, ours, self._worker)
+        self._junction.join(self._token, [self._connection, *streams])
         self._look_at = 0.0
 
     def _become_worker(self, message: dict[str, object], theirs: socket.socket, stdout: int, stderr: int) -> None:
@@ -207,7 +215,8 @@ class Relay:
     def _tell_of_the_end(self) -> None:
         """Tell how the worker ended, after all that it left in its streams."""
         if self._ended is not None and self._junction.drain(self._token):
-            self._tell({"ended": self._token, "status": self._ended})
+            unread = {"unread": True} if self._connection is not None and self._connection.unread else {}
+            self._tell({"ended": self._token, "status": self._ended, **unread})
             self._junction.part(self._token)
             self._ended = None
 

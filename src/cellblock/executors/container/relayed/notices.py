@@ -56,6 +56,7 @@ _FIELDS: tuple[dict[str, Callable[[object], bool]], ...] = (
     {"failed": _is_text, "reason": _is_text, "module": _is_text},
     {"failed": _is_text, "reason": _is_text, "module": _is_text, "remedy": _is_text},
     {"ended": _is_number, "status": _is_status},
+    {"ended": _is_number, "status": _is_status, "unread": _is_true},
     {"curbed": _is_held, "worker": _is_flag, "unruly": _is_flag},
     {"swept": _is_true},
     {"count": _is_number},
