@@ -313,7 +313,10 @@ def test_run_of_too_many_steps_is_refused(tmp_path: Path) -> None:
         replay(log)
 
 
-@pytest.mark.parametrize("wrong", [{"trust_level": "none"}, {"walls": "none"}, {"network": ["a b"]}, {"mounts": {"a": 3}}])
+_WRONG = [{"trust_level": "none"}, {"walls": "none"}, {"network": ["a b"]}, {"mounts": {"a": 3}}]
+
+
+@pytest.mark.parametrize("wrong", _WRONG)
 def test_wrong_argument_of_a_replay_is_no_damage_of_its_log(tmp_path: Path, wrong: Any) -> None:
     log = tmp_path / "run.jsonl"
     agent("final_answer(1)").run("one", log=log)
