@@ -304,3 +304,18 @@ def test_log_that_somebody_has_sent_leaves_the_loop_its_turns(how: str, tmp_path
     _lengthened(log, 4_000, 8_000)
     idle, longest = anyio.run(turns)
     assert longest < max(10 * idle, _TURN)
+
+
+_NOTED = "memory.variables = {f'n{i}': [1] * 100_000 for i in range(30)}\nfinal_answer(1)"
+
+
+def test_memory_of_an_agent_that_holds_much_leaves_the_loop_its_turns() -> None:
+    async def work() -> None:
+        assert len((await CodeAgent(ScriptedModel([f"```python\n{_NOTED}\n```"])).arun("one")).memory.variables) == 30
+
+    async def turns() -> tuple[float, float]:
+        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+        return idle, min([await _worst_turn(work) for _ in range(3)])
+
+    idle, longest = anyio.run(turns)
+    assert longest < max(10 * idle, _TURN)
