@@ -29,6 +29,7 @@ from cellblock.text import (
     strict_json,
     text_of,
     type_name,
+    unescape,
     valid,
     write_json,
 )
@@ -281,3 +282,18 @@ def test_a_name_of_several_lines_is_one_row_of_a_difference() -> None:
         r"- 'a\n- forged': b c (x y)",
         r"+ 'a\n- forged': 3 bytes",
     ]
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("&lt;&#65;&#x42;&#X43 &#0068;&eacute;&#x1F600;&#128512;", "<ABC D\xe9\U0001f600\U0001f600"),
+        (f"&#{'0' * 5000}65;b", "Ab"),
+        (f"&#{'0' * 5000};", "\ufffd"),
+        (f"&#{'9' * 5000};1 &#{'9' * 5000}", "\ufffd1 \ufffd"),
+        (f"&#x{'f' * 5000};1", "\ufffd1"),
+        ("&#; &# &#x; & &#12345678", "&#; &# &#x; & \ufffd"),
+    ],
+)
+def test_references_of_html_are_characters_however_many_digits_they_have(html: str, text: str) -> None:
+    assert unescape(html) == text

@@ -32,11 +32,11 @@ SOURCE = """\
 """
 
 
-def found_in(folder: Path, module: str) -> list[int]:
-    """The lines of `SOURCE` that the check refuses in a module."""
+def found_in(folder: Path, module: str, source: str = SOURCE) -> list[int]:
+    """The lines of a source that the check refuses in a module."""
     path = folder / "src" / module
-    path.parent.mkdir(parents=True)
-    path.write_text(textwrap.dedent(SOURCE))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(source))
     settings = folder / "mypy.ini"
     settings.write_text(f"[mypy]\nplugins = {PLUGIN}\nmypy_path = {folder / 'src'}\n")
     options = ["--config-file", str(settings), "--cache-dir", str(folder / "cache"), "--no-error-summary"]
@@ -54,6 +54,12 @@ def test_values_of_unknown_type_are_found_where_they_are_written(tmp_path: Path)
 @pytest.mark.parametrize("module", ["cellblock/values/probe.py", "cellblock/cli/demo.py"])
 def test_modules_that_face_nothing_are_left_alone(tmp_path: Path, module: str) -> None:
     assert found_in(tmp_path, module) == []
+
+
+def test_references_of_html_are_read_in_one_module_alone(tmp_path: Path) -> None:
+    source = "from html import unescape\nunescape('&lt;')\n"
+    assert found_in(tmp_path, "cellblock/session/markup.py", source) == [2]
+    assert found_in(tmp_path, "cellblock/text.py", source) == []
 
 
 def test_every_module_of_the_table_is_there() -> None:

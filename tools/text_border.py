@@ -3,7 +3,8 @@
 In the modules of `FACING` it is an error to give a value of unknown type (`object`, `Any`, an exception that is none of
 cellblock's own) to `str`, `repr`, `ascii`, `format`, an f-string, `str.format` or `map(str, …)`; and to use `json`.
 Each would run the value's own code, or raise on an integer of 5,000 digits, on depth or on half of a
-character. What is typed as text or a number was made so at a border.
+character. What is typed as text or a number was made so at a border. `html.unescape` is an error in all modules but
+that one.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ class TextBorder(Plugin):
     def get_function_hook(self, fullname: str) -> Callable[[FunctionContext], Type] | None:
         if fullname in _JSON:
             return _json
+        if fullname == "html.unescape":
+            return _html
         return _written if fullname in _WRITERS else _mapped if fullname == "builtins.map" else None
 
     def get_method_hook(self, fullname: str) -> Callable[[MethodContext], Type] | None:
@@ -92,6 +95,12 @@ class TextBorder(Plugin):
 def _json(context: FunctionContext) -> Type:
     if faces(context.api.path):
         context.api.fail(f"JSON is read and written elsewhere: {_FROM}", context.context)
+    return context.default_return_type
+
+
+def _html(context: FunctionContext) -> Type:
+    if not PurePath(context.api.path).match("cellblock/text.py"):
+        context.api.fail(f"references of HTML are read elsewhere: {_FROM}", context.context)
     return context.default_return_type
 
 

@@ -1,5 +1,7 @@
 """What was learned: read and written by code, kept by the host, whatever becomes of the namespace."""
 
+from typing import Any
+
 import pytest
 from scripted_agents import LEVELS, agent_of, shown
 
@@ -64,6 +66,31 @@ def test_values_that_cannot_cross_stay_inside_and_cost_only_themselves() -> None
     assert result.value == (7, ["seen"])
     assert result.memory.variables["n"] == 1
     assert type(result.memory.variables["f"]).__name__ == "Opaque"
+
+
+@pytest.mark.threat("W11")
+def test_values_are_taken_as_far_as_the_host_has_room_for_them() -> None:
+    agent = agent_of(
+        "one = b'x' * 2**22\nmemory.variables = {f'n{i}': one for i in range(10)}\nmemory.variables['f'] = lambda: 7",
+        "final_answer(len(memory.variables))",
+        limits=ExecutionLimits(max_host_mb=22),
+    )
+    result = agent.run("task")
+    kinds = [type(value).__name__ for value in result.memory.variables.values()]
+    assert (result.value, kinds) == (11, ["bytes"] * 5 + ["Opaque"] * 6)
+    left: Any = result.memory.variables["n9"]
+    assert left.reason == "too large for the host, with what was read before it"
+
+
+@pytest.mark.threat("W11")
+def test_many_names_of_one_large_value_are_read_one_by_one_where_together_there_is_no_room() -> None:
+    agent = agent_of(
+        "one = [0.5] * 100_000\nmemory.variables = {f'n{i}': one for i in range(20)}",
+        "final_answer(1)",
+        limits=ExecutionLimits(max_host_mb=16),
+    )
+    kinds = {type(value).__name__ for value in agent.run("task").memory.variables.values()}
+    assert kinds == {"list", "Opaque"}
 
 
 @at_every_level

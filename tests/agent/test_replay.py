@@ -271,6 +271,10 @@ def test_image_is_never_taken_from_a_log(tmp_path: Path) -> None:
         replay(log)
 
 
+TOOL = '{"name": "a b", "doc": null, "is_async": false, "parameters": [], "returns": null}'
+KEPT = '{"event": "decision", "step": null, "kind": "attempt kept", "reason": "1 of 2", "scores": ["x"]}\n'
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -282,6 +286,13 @@ def test_image_is_never_taken_from_a_log(tmp_path: Path) -> None:
         (lambda text: text.replace('"inputs": {}', '"inputs": {"a": {"set": 3}}', 1), "is damaged: MalformedValue"),
         (lambda text: text.replace('"limits": {', '"limits": {"nope": 1, ', 1), "is damaged: TypeError"),
         (lambda text: text.replace('"tools": []', '"tools": [{"name": 3}]', 1), "is damaged: KeyError"),
+        (lambda text: text + text.splitlines()[2] + "\n", "is damaged: ValueError: another reply in step 1"),
+        (lambda text: text.replace('"inputs": {}', '"inputs": {"a b": 1}', 1), "its log is damaged: ValueError: 'a b'"),
+        (lambda text: text.replace('"tools": []', f'"tools": [{TOOL}]', 1), "its log is damaged: ValueError: 'a b'"),
+        (
+            lambda text: text.replace('"attempts": 1', '"attempts": 2', 1) + KEPT,
+            "is damaged: TypeError: the event 'attempt kept' does not hold what one of its kind does",
+        ),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, change: Callable[[str], str], said: str) -> None:
@@ -290,6 +301,27 @@ def test_what_is_no_log_is_refused(tmp_path: Path, change: Callable[[str], str],
     log.write_text(change(log.read_text()))
     with pytest.raises(LogError, match=said):
         replay(log)
+
+
+def test_run_of_too_many_steps_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("final_answer(1)").run("one", log=log)
+    run, begin, reply, *_ = log.read_text().splitlines()
+    replies = [reply.replace('"step": 1', f'"step": {number}') for number in range(10_001)]
+    log.write_text("\n".join((run, begin, *replies, "")))
+    with pytest.raises(LogError, match="more than 10,000 steps"):
+        replay(log)
+
+
+_WRONG = [{"trust_level": "none"}, {"walls": "none"}, {"network": ["a b"]}, {"mounts": {"a": 3}}]
+
+
+@pytest.mark.parametrize("wrong", _WRONG)
+def test_wrong_argument_of_a_replay_is_no_damage_of_its_log(tmp_path: Path, wrong: Any) -> None:
+    log = tmp_path / "run.jsonl"
+    agent("final_answer(1)").run("one", log=log)
+    with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+        replay(log, **wrong)
 
 
 def _damaged(order: random.Random, rows: list[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -13,10 +14,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session, Versioned
+from cellblock import AsyncSession, Cell, CellState, CodeAgent, ExecutionLimits, ScriptedModel, Session, Versioned
 from cellblock.attacks.attack import prelude
 from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
+from cellblock.errors import CellblockError, LogError
 from cellblock.session.hostloop import our_loop
 
 pytestmark = [pytest.mark.alone, pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
@@ -260,3 +262,60 @@ def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(
     idle, longest, collected = anyio.run(turns)
     assert longest < max(10 * idle, _TURN)
     assert collected < max(10 * idle, _TURN)
+
+
+def _lengthened(log: Path, steps: int, calls: int) -> None:
+    """A log whose step comes so often, and calls a tool so often, as no run of it did."""
+    run, begin, reply, cell, *_ = (json.loads(row) for row in log.read_text().splitlines())
+    rows = [run, begin]
+    for number in range(1, steps + 1):
+        rows += [{**reply, "step": number}, {**cell, "step": number, "number": number}]
+    rows += [{"event": "tool", "step": 1, "name": "f", "arguments": [[n], {}], "answer": n} for n in range(calls)]
+    log.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@pytest.mark.parametrize("how", ["replayed", "refused", "resumed"])
+def test_log_that_somebody_has_sent_leaves_the_loop_its_turns(how: str, tmp_path: Path) -> None:
+    log = tmp_path / "run.jsonl"
+
+    def agent() -> CodeAgent:
+        return CodeAgent(ScriptedModel(["```python\n1\n```"]), state=Versioned(f"sqlite:///{tmp_path}/cells.db"))
+
+    async def work() -> None:
+        async with agent() as one:
+            if how == "resumed":
+                assert (await one.aresume(log)).partial
+            elif how == "replayed":
+                assert not (await one.areplay(log)).same
+            else:
+                with pytest.raises(LogError, match="damaged"):
+                    await one.areplay(log)
+
+    async def turns() -> tuple[float, float]:
+        idle, found = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)]), []
+        text = log.read_text() + ('{"event": "cell", "step": -1}\n' if how == "refused" else "")
+        for _ in range(3):
+            log.write_text(text)
+            found.append(await _worst_turn(work))
+        return idle, min(found)
+
+    with pytest.raises(CellblockError, match="the script has ended"), agent() as one:
+        one.run("one", log=log)
+    _lengthened(log, 4_000, 8_000)
+    idle, longest = anyio.run(turns)
+    assert longest < max(10 * idle, _TURN)
+
+
+_NOTED = "memory.variables = {f'n{i}': [1] * 100_000 for i in range(30)}\nfinal_answer(1)"
+
+
+def test_memory_of_an_agent_that_holds_much_leaves_the_loop_its_turns() -> None:
+    async def work() -> None:
+        assert len((await CodeAgent(ScriptedModel([f"```python\n{_NOTED}\n```"])).arun("one")).memory.variables) == 30
+
+    async def turns() -> tuple[float, float]:
+        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+        return idle, min([await _worst_turn(work) for _ in range(3)])
+
+    idle, longest = anyio.run(turns)
+    assert longest < max(10 * idle, _TURN)

@@ -10,6 +10,7 @@ import pytest
 
 from cellblock import LogError
 from cellblock.observe.log import EventLog, read_log
+from cellblock.observe.redaction import Redactor
 
 AWKWARD = "a\u2028b\x85c\ud800d\x1be\r\nf"
 
@@ -54,7 +55,7 @@ def test_log_that_is_gone_on_with_loses_its_torn_line_and_no_other(tmp_path: Pat
     log.write("reply", text="one")
     log.close()
     path.write_bytes(path.read_bytes() + b'{"event": "cell", "te')
-    log = EventLog.resumed(path)
+    log = EventLog.read(path).reopened(Redactor())
     assert [one["event"] for one in log] == ["run", "reply"]
     log.write("resume")
     log.close()
@@ -68,5 +69,14 @@ def test_path_that_cannot_be_written_or_is_taken_is_told(tmp_path: Path) -> None
     with pytest.raises(LogError, match=r"no log can be written to .*: No such file or directory"):
         EventLog(tmp_path / "none" / "log")
     with pytest.raises(LogError, match="line 1, is not a line of a run's log"):
-        EventLog.resumed(tmp_path / "log")
+        EventLog.read(tmp_path / "log")
     assert (tmp_path / "log").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "text", [bytes(64 * 2**20 + 1), b"{}\n" * 250_001, b" " * (8 * 2**20 + 1) + b"\n"], ids=["bytes", "events", "line"]
+)
+def test_log_that_is_too_large_is_refused_before_it_is_taken_apart(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "log").write_bytes(b'{"event": "run", "format": 1}\n' + text)
+    with pytest.raises(LogError, match="is too large: more than 64 MB, 250,000 events or 8 MB in one"):
+        read_log(tmp_path / "log")

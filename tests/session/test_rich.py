@@ -318,3 +318,34 @@ def test_a_document_holds_bytes_as_what_they_are() -> None:
         {"text/plain": f"a\n{LEFT_OUT.format('image/png')}"},
     ]
     assert notebook.to_html().count("<img") == 1
+
+
+LONG_REFERENCE = f"<b title='&#{'9' * 5000};'>&#{'9' * 5000};</b>"
+
+
+def reports(markup: str) -> Notebook:
+    """A cell with such HTML, and one after it."""
+    notebook = Notebook()
+    for number, data in enumerate(({"text/plain": "a", "text/html": markup}, {"text/plain": "an hour of work"}), 1):
+        outputs = (Output(type=type_of(data), data=data),)
+        notebook.record(
+            Cell(id=f"c{number}", number=number, source="", state=CellState.COMPLETED, outputs=outputs), {}
+        )
+    return notebook
+
+
+def test_a_reference_of_any_length_is_a_character_that_is_none() -> None:
+    document, html = reports(LONG_REFERENCE).to_ipynb(), reports(LONG_REFERENCE).to_html()
+    (first, _) = document["cells"]  # type: ignore[misc]
+    assert "<b title=\"\ufffd\">\ufffd</b>" in first["outputs"][0]["data"]["text/html"]
+    assert "&lt;b title=&quot;\ufffd&quot;&gt;\ufffd&lt;/b&gt;" in html
+    assert Result(text="a", html=LONG_REFERENCE)._repr_html_() == first["outputs"][0]["data"]["text/html"]
+
+
+def test_a_part_that_its_reader_fails_at_is_left_out_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.session.markup.unescape", html.unescape)  # fails at the reference
+    notebook = reports(LONG_REFERENCE)
+    first, second = notebook.to_ipynb()["cells"]  # type: ignore[misc]
+    assert first["outputs"][0]["data"] == {"text/plain": f"a\n{LEFT_OUT.format('text/html (ValueError)')}"}
+    assert second["outputs"][0]["data"] == {"text/plain": "an hour of work"}
+    assert "text/html (ValueError)" in notebook.to_html()

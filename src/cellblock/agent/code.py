@@ -30,7 +30,7 @@ from cellblock.hosting import to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, connect
 from cellblock.network import destinations
-from cellblock.observe.log import FORMAT, EventLog, read_log
+from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import Spans, spans_for
 from cellblock.policy import Policy
@@ -299,11 +299,11 @@ class CodeAgent:
         from cellblock.agent.past import past_run
         from cellblock.agent.resuming import Resumed, require_resumable
 
-        require_resumable(past_run(read_log(log), log), self._described("", 1, {}, {}, accept), log)
+        require_resumable(await past_run(log), self._described("", 1, {}, {}, accept), log)
         async with self._workplace.session(None) as (working, _), self.model, self._span() as span:
             # whoever has the session writes the log
-            past = past_run(read_log(log), log)
-            async with self._logged(EventLog.resumed(log, redactor=self._redactor)) as events:
+            past = await past_run(log)
+            async with self._logged(past.log.reopened(self._redactor)) as events:
                 require_resumable(past, self._described("", 1, {}, {}, accept), log)
                 events.write("resume", version=__version__)
                 if self._verbose:

@@ -58,7 +58,7 @@ def compare(run: int, past: PastRun, again: PastRun, done: Replay) -> None:
             if step.number in left_out:
                 continue
             done.cells += step.cell is not None
-            rows = _of_step(step, other.step(step.number), compared)
+            rows = _of_step(step, other.steps.get(step.number), compared)
             done.differences += [found(step=step.number, what=row[0], logged=row[1], replayed=row[2]) for row in rows]
         rows = _of_end(attempt, other)
         done.differences += [found(step=None, what=row[0], logged=row[1], replayed=row[2]) for row in rows]
@@ -73,14 +73,10 @@ def _of_step(step: PastStep, other: PastStep | None, compared: Iterable[str]) ->
         for what in compared:
             if step.cell[what] != other.cell[what]:
                 yield _told(what, step.cell[what], other.cell[what])
-    left = [(one["name"], one["arguments"]) for one in step.calls]
-    for call in ((one["name"], one["arguments"]) for one in other.calls):
-        if call in left:
-            left.remove(call)
-        else:
-            yield "call", "", _call(*call)
-    for call in left:
-        yield "call", _call(*call), ""
+    for call in _beyond(other, step):
+        yield "call", "", call
+    for call in _beyond(step, other):
+        yield "call", call, ""
     if [one["given"] for one in step.accepts] != [one["given"] for one in other.accepts]:
         yield _told("given", [one["given"] for one in step.accepts], [one["given"] for one in other.accepts])
     if step.memory is not None and other.memory is not None:
@@ -110,6 +106,12 @@ def _shown(found: object) -> str:
     if isinstance(found, dict) and {"type", "message"} == set(found):
         return f"{found['type']}: {found['message']}"[:_MOST]
     return write_json(found, escaped=False)[:_MOST]
+
+
+def _beyond(step: PastStep, other: PastStep) -> Iterator[str]:
+    """The calls of tools that the other does not have as often."""
+    for key, calls in step.calls.items():
+        yield from (_call(one["name"], one["arguments"]) for one in calls[len(other.calls.get(key, ())) :])
 
 
 def _call(name: str, arguments: Iterable[object]) -> str:

@@ -20,6 +20,7 @@ from cellblock.cell import Cell, CellError
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
 from cellblock.models import Reply, Tokens
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import represent
 
 _SAME_AGAIN = 2
@@ -77,7 +78,7 @@ class Loop:
             while answer is None and len(self.steps) < self.setting.limits.max_steps:
                 number = len(self.steps) + 1
                 answer = await self._act(number, await self._reply(number))
-                self._log_memory()
+                await self._log_memory()
         except TaskFailed as error:
             error.result = await self._end(None, "failed")
             raise
@@ -317,9 +318,9 @@ class Loop:
         step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
         self._note(step, shown)
 
-    def _log_memory(self) -> None:
+    async def _log_memory(self) -> None:
         """Log what has been noted, where that is not what the log has."""
-        noted = notes(self.setting.memory)
+        noted = await off_loop(LARGE, notes, self.setting.memory)
         if noted != self._noted:
             self._noted = noted
             self.setting.log.write("memory", step=len(self.steps), **noted)
@@ -331,7 +332,7 @@ class Loop:
         """The result, once memory is as it stays."""
         answer = found or Answer(None, None)
         await self._lent.end()
-        self._log_memory()
+        await self._log_memory()
         self.setting.log.write(
             "end",
             reason=reason,

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
 from cellblock.session.session import AsyncSession
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import text_of
+from cellblock.values.forms import Opaque
+from cellblock.values.room import held
 
 _MOST_ENTRIES = 200
 _MOST_CHARACTERS = 2_000
@@ -35,6 +38,9 @@ _TEXTS = f"""[
 ]"""
 _VALUES = "memory.variables | {}"
 _NAMES = '[f"{one}" for one in memory.variables | {}]'
+
+
+_LEFT = Opaque("", "", "too large for the host, with what was read before it")
 
 
 @dataclass(slots=True)
@@ -140,15 +146,23 @@ class Lent:
         return False
 
     async def _take_values(self) -> None:
-        """Make the host's values those of the namespace; of one that cannot cross what stands for it."""
-        match await self._read(_VALUES):
-            case dict(values):
-                self._memory.variables = {_cut(name): value for name, value in list(values.items())[:_MOST_ENTRIES]}
-                return
-        match await self._read(_NAMES):
-            case list(names):
-                shown = [_cut(name) for name in names[:_MOST_ENTRIES]]
-                self._memory.variables = {name: await self._read(f"memory.variables[{name!r}]") for name in shown}
+        """Make the host's values those of the namespace; of one that cannot cross what stands for it.
+
+        Names that share a value inside have a copy each here. All count on the session's account until the last is
+        read; past its limit the others stay inside.
+        """
+        share, has_room = self._session._account.share(), True
+        try:
+            values = await self._read(_VALUES)
+            if not (isinstance(values, dict) and share.take(await off_loop(LARGE, held, values))):
+                names, values = await self._read(_NAMES), dict[str, object]()
+                for name in map(_cut, names[:_MOST_ENTRIES] if isinstance(names, list) else ()):
+                    value = await self._read(f"memory.variables[{name!r}]") if has_room else None
+                    has_room = has_room and share.take(await off_loop(LARGE, held, value))
+                    values[name] = value if has_room else _LEFT
+        finally:
+            share.close()  # from here on the caller holds them
+        self._memory.variables = {_cut(name): value for name, value in list(values.items())[:_MOST_ENTRIES]}
 
     async def _read(self, source: str) -> object:
         """What the source gives; None where it fails."""

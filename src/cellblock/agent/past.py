@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cellblock.documents import fits, reading
 from cellblock.errors import LogError
 from cellblock.models import Reply, Tokens, ToolRequest
-from cellblock.observe.log import Event
+from cellblock.observe.log import Event, EventLog
 from cellblock.observe.redaction import MASK
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import line, write_json
 from cellblock.values.portable import MalformedValue
 
 Made = TypeVar("Made")
 
+_MOST_STEPS = 10_000
+"""Of an attempt. Each is another step of the loop, which looks at all before it."""
 _WITHOUT_CELL = frozenset(("no code", "not run again"))
 _TOKENS = {"input": int, "output": int, "cached": int, "cost": (int, float, None)}
 _NAMES = ("modules", "libraries", "without", "classes", "granted", "functions")
@@ -35,9 +40,10 @@ _SHAPES: dict[str, object] = {
              "rolled_back": bool, "decision": str, "shown": str},
     "memory": {"observations": [str], "failed_approaches": [str]},
     "decision": {"kind": str},
+    "attempt kept": {"scores": [(float, None)]},
     "end": {"reason": str},
 }  # fmt: skip
-"""The shape of each event, for `fits`."""
+"""The shape of each event, and of a decision of that kind, for `fits`."""
 
 
 @dataclass(slots=True)
@@ -47,7 +53,8 @@ class PastStep:
     number: int
     told: Event
     cell: Event | None = None
-    calls: list[Event] = field(default_factory=list)
+    calls: dict[str, list[Event]] = field(default_factory=dict)
+    """Calls of tools by what `call_key` makes of them: each kind of call in its order."""
     accepts: list[Event] = field(default_factory=list)
     decisions: list[Event] = field(default_factory=list)
     memory: Event | None = None
@@ -77,28 +84,28 @@ class PastStep:
 class Past:
     """One attempt at a task. `end` is None where the program that ran it ended first."""
 
-    steps: list[PastStep] = field(default_factory=list)
+    steps: dict[int, PastStep] = field(default_factory=dict)
     memory: Event | None = None
     end: Event | None = None
     resumed: int = 0
 
-    def step(self, number: int) -> PastStep | None:
-        return next((one for one in self.steps if one.number == number), None)
-
     def interrupted(self) -> frozenset[int]:
         """The steps whose cells had not ended when their program did."""
         return frozenset(
-            step.number for step in self.steps if step.cell is not None and step.cell["decision"] == "interrupted"
+            step.number
+            for step in self.steps.values()
+            if step.cell is not None and step.cell["decision"] == "interrupted"
         )
 
     def ended_steps(self) -> list[PastStep]:
-        return [one for one in self.steps if one.ended]
+        return [one for one in self.steps.values() if one.ended]
 
 
 @dataclass(slots=True)
 class PastRun:
-    """A whole run. `scores` are those of its attempts, where there was more than one."""
+    """A whole run, and its log. `scores` are those of its attempts, where there was more than one."""
 
+    log: EventLog
     run: Event
     begin: Event | None = None
     attempts: dict[int, Past] = field(default_factory=dict)
@@ -112,7 +119,8 @@ class PastRun:
     @property
     def last_number(self) -> int:
         """The number of the newest cell that the log knows of its session."""
-        cells = [int(step.cell["number"]) for one in self.attempts.values() for step in one.steps if step.cell]
+        steps = [step for one in self.attempts.values() for step in one.steps.values()]
+        cells = [int(step.cell["number"]) for step in steps if step.cell]
         return max(cells, default=0 if self.begin is None else int(self.begin["cells"]))
 
     def attempt(self, number: int) -> Past:
@@ -120,65 +128,79 @@ class PastRun:
         return self.attempts.get(number) or Past()
 
 
-def past_run(events: Iterable[Event], path: object) -> PastRun:
-    """Read the events of a log. LogError where one is not as a log has it."""
-    first, *rest = events
-    past = PastRun(first)
-    return read_as_log(path, _read, past, rest)
+async def past_run(path: str | os.PathLike[str], log: EventLog | None = None) -> PastRun:
+    """The run that a file tells of, or the `log` that was read from it; LogError where it is none, or is damaged."""
+    return await read_as_log(path, _read, path, log)
 
 
-def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
-    """What `read` makes of a log's events; LogError where they are not as it expects them."""
-    with reading(f"{line(path)} is", LogError, hint="give a log as a run has written it", also=(MalformedValue,)):
-        return read(*args)
+async def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
+    """What `read` makes of a log, which may be long: in a thread. LogError where that is not as it expects."""
+    with reading_log(f"{line(path)} is"):
+        return await off_loop(LARGE, read, *args)
 
 
-def _read(past: PastRun, events: Iterable[Event]) -> PastRun:
+def reading_log(what: str) -> AbstractContextManager[None]:
+    """Around code that goes by what a log says: LogError where it fails, which says that `what` damaged."""
+    return reading(what, LogError, hint="give a log as a run has written it", also=(MalformedValue,))
+
+
+def call_key(name: str, arguments: object) -> str:
+    """By which a call of a tool is known again; `arguments` as a log has them."""
+    return write_json([name, arguments])
+
+
+def _read(path: str | os.PathLike[str], log: EventLog | None) -> PastRun:
+    log = EventLog.read(path) if log is None else log
+    past = PastRun(log, log.events[0])
     if past.run.get("state") or "trust_level" in past.run:
-        _check(past.run)
-    for event in events:
+        _check(past.run, "run")
+    for event in log.events[1:]:
         kind = event["event"]
-        _check(event)
+        _check(event, kind)
         if kind == "begin":
             past.begin = event
         elif kind == "decision" and event["kind"] == "attempt kept":
-            past.scores = list(event["scores"])
+            _check(event, "attempt kept")
+            past.scores = event["scores"]
         else:
             _add(past.attempts.setdefault(event.get("attempt", 1), Past()), kind, event)
     return past
 
 
-def _check(event: Event) -> None:
-    if type(event.get("attempt", 1)) is not int or not fits(event, _SHAPES.get(event["event"], object)):
-        raise TypeError(f"the event {event['event']!r:.40} does not hold what one of its kind does")
+def _check(event: Event, kind: str) -> None:
+    if type(event.get("attempt", 1)) is not int or not fits(event, _SHAPES.get(kind, object)):
+        raise TypeError(f"the event {kind!r:.40} does not hold what one of its kind does")
 
 
 def _add(past: Past, kind: str, event: Event) -> None:
+    newest = next(reversed(past.steps.values()), None)
     match kind:
         case "reply":
             step = PastStep(int(event["step"]), event)
             step.reply()  # or raise
-            past.steps.append(step)
+            if past.steps.setdefault(step.number, step) is not step or len(past.steps) > _MOST_STEPS:
+                raise ValueError(f"another reply in step {step.number}, or more than {_MOST_STEPS:,} steps")
         case "resume":
             past.end, past.resumed = None, past.resumed + 1
         case "end":
             past.end = event
         case "memory":
             past.memory = event
-            if past.steps:
-                past.steps[-1].memory = event
+            if newest is not None:
+                newest.memory = event
         case "cell":
             _of(past, event).cell = event
         case "tool":
-            _of(past, event).calls.append(event)
+            key = call_key(event["name"], event["arguments"])
+            _of(past, event).calls.setdefault(key, []).append(event)
         case "accept":
             _of(past, event).accepts.append(event)
-        case "decision" if past.steps and event["step"] == past.steps[-1].number:
-            past.steps[-1].decisions.append(event)
+        case "decision" if newest is not None and event["step"] == newest.number:
+            newest.decisions.append(event)
 
 
 def _of(past: Past, event: Event) -> PastStep:
-    step = past.step(int(event["step"]))
+    step = past.steps.get(int(event["step"]))
     if step is None:
         raise ValueError(f"{event['event']} of step {event['step']}, which has no reply")
     return step

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Self
@@ -23,23 +24,24 @@ from cellblock.agent.comparing import Replay, compare
 from cellblock.agent.context import Context
 from cellblock.agent.loop import Loop
 from cellblock.agent.memory import AgentMemory
-from cellblock.agent.past import Past, PastRun, past_run, read_as_log
+from cellblock.agent.past import Past, PastRun, call_key, past_run, read_as_log, reading_log
 from cellblock.agent.recording import from_plain, is_whole, raised
 from cellblock.agent.setting import Setting
 from cellblock.agent.signals import said
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container, default_image
 from cellblock.errors import LogError, ModelError, TaskFailed
-from cellblock.hosting import to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
 from cellblock.models.protocol import Unopened
 from cellblock.network import destinations
-from cellblock.observe.log import EventLog, read_log
+from cellblock.observe.log import EventLog
 from cellblock.observe.redaction import BYTES, MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import call
+from cellblock.session.session import AsyncSession
 from cellblock.session.settings import narrowed
+from cellblock.state import Live
 from cellblock.text import line, text_of, write_json
 from cellblock.tools.stubs import Written
 from cellblock.tools.tool import tool as declared
@@ -85,7 +87,17 @@ async def areplay(
     """
     if not logs:
         raise ValueError("give at least one log to replay")
-    pasts = [past_run(await to_thread.run_sync(read_log, path), path) for path in logs]
+    options: dict[str, Any] = {
+        "mounts": mounts,
+        "walls": walls,
+        "network": None if network is None else list(network),
+        "trust_level": trust_level,
+        "container": container,
+    }
+    said = {name: value for name, value in options.items() if value}
+    given_alone = {**options, "container": None}  # that may be for the level of the log
+    AsyncSession(state=Live(), limits=limits, policy=policy, **given_alone)  # or raise: the caller is wrong, and no log
+    pasts = [await past_run(path) for path in logs]
     given = await contents(files or {})
     done = Replay()
     first = pasts[0]
@@ -94,24 +106,19 @@ async def areplay(
             f"the run in {logs[0]} continued the session of earlier runs",
             hint="give the logs of those runs before it, in order",
         )
-    options = {
-        "mounts": mounts,
-        "walls": walls,
-        "network": None if network is None else list(network),
-        "trust_level": trust_level,
-        "container": container,
-    }
-    said = {name: value for name, value in options.items() if value}
-    replaying: _Replaying = read_as_log(logs[0], _agent_for, logs[0], first, agent, said, limits, policy, done)
+    replaying: _Replaying = await read_as_log(logs[0], _agent_for, logs[0], first, agent, said, limits, policy, done)
     async with replaying:
         for number, (path, past) in enumerate(zip(logs, pasts, strict=True), 1):
             if not 1 <= (made := past.run.get("attempts", 0)) <= attempts:
                 hint = f"if you trust it, give attempts={made}"
                 raise LogError(f"the run in {path} was of {made} attempts", hint=hint)
-            read_as_log(path, _note_versions, past, done)
-            asked = read_as_log(path, _inputs, past, path, inputs or {})
-            await replaying.again(past, asked, read_as_log(path, _files, past, path, given, done), done)
-            read_as_log(path, compare, number, past, past_run(replaying.log.events, path), done)
+            await read_as_log(path, _note_versions, past, done)
+            asked = await read_as_log(path, _inputs, past, path, inputs or {})
+            written = await read_as_log(path, _files, past, path, given, done)
+            scripts = await read_as_log(path, _scripts, past, done)
+            with reading_log(f"the run in {line(path)} cannot be done again, its log is"):
+                await replaying.again(past, asked, written, scripts)
+            await read_as_log(path, compare, number, past, await past_run(path, replaying.log), done)
     return done
 
 
@@ -122,8 +129,7 @@ class _Replaying(CodeAgent):
     """An agent that answers its model and its tools from a log."""
 
     log: EventLog
-    _past: PastRun
-    _done: Replay
+    _scripts: Callable[[int], _Script]
 
     @classmethod
     def like(cls, agent: CodeAgent, workplace: Workplace) -> Self:
@@ -135,10 +141,14 @@ class _Replaying(CodeAgent):
         return made
 
     async def again(
-        self, past: PastRun, inputs: Mapping[str, object], files: Mapping[str, bytes], done: Replay
+        self,
+        past: PastRun,
+        inputs: Mapping[str, object],
+        files: Mapping[str, bytes],
+        scripts: Callable[[int], _Script],
     ) -> None:
         """Do a run again; how it ends is in its log."""
-        self._past, self._done = past, done
+        self._scripts = scripts
         scores = dict(enumerate(past.scores, 1))
         with contextlib.suppress(TaskFailed, ModelError):  # as the log may have it, too: the two are compared
             await self.arun(
@@ -155,13 +165,12 @@ class _Replaying(CodeAgent):
         return self.log
 
     def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
-        past = self._past.attempt(setting.attempt)
-        answers = _Answers(past, self._done)
-        setting.model, setting.answers = _Replies(past), answers.call
+        script = self._scripts(setting.attempt)
+        setting.model, setting.answers = script, script.call
         if accept is not None:
-            accept = answers.accept
+            accept = script.accept
         loop = super()._loop(setting, asked=asked, task=task, accept=accept)
-        return _ReplayedLoop(setting, task, loop.context, interrupted=past.interrupted())
+        return _ReplayedLoop(setting, task, loop.context, interrupted=script.interrupted)
 
 
 class _ReplayedLoop(Loop):
@@ -179,45 +188,40 @@ class _ReplayedLoop(Loop):
         return None
 
 
-class _Replies(Unopened):
-    """The replies of a log, as a model. After the last one it has the error that the model had."""
+class _Script(Unopened):
+    """An attempt of a log, as a model and as tools. Each reply and each answer is given once, in its step.
+
+    After the last reply the model has the error that it had.
+    """
 
     name = "log"
 
-    def __init__(self, past: Past) -> None:
-        self._left = [one.reply() for one in past.ended_steps()]
-
-    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
-        if not self._left:
-            raise ModelError("the log has no more replies", kind="script")
-        return self._left.pop(0)
-
-
-class _Answers:
-    """What tools answered in an attempt, step by step, each call once."""
-
     def __init__(self, past: Past, done: Replay) -> None:
-        self._calls = {step.number: list(step.calls) for step in past.steps}
-        self._accepts = {step.number: list(step.accepts) for step in past.steps}
+        self.interrupted = past.interrupted()
+        self._replies = deque(one.reply() for one in past.ended_steps())
+        steps = past.steps.values()
+        self._calls = {(step.number, key): deque(calls) for step in steps for key, calls in step.calls.items()}
+        self._accepts = {step.number: deque(step.accepts) for step in steps}
         self._done = done
 
+    async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
+        if not self._replies:
+            raise ModelError("the log has no more replies", kind="script")
+        return self._replies.popleft()
+
     def call(self, step: int, name: str, arguments: list[object]) -> object:
-        """What the log says of such a call: the first that is left of this step."""
+        """The answer that the log has to such a call: the first that is left of this step."""
         self._done.calls += 1
-        left = self._calls.get(step, [])
-        found = next((one for one in left if one["name"] == name and one["arguments"] == arguments), None)
-        if found is None:
+        if not (left := self._calls.get((step, call_key(name, arguments)))):
             raise RuntimeError(f"the log has no such call of {name}() in step {step}, and nothing is called")
-        left.remove(found)
-        return self._answer(found, f"step {step}: the answer of {name}()")
+        return self._answer(left.popleft(), f"step {step}: the answer of {name}()")
 
     def accept(self, value: object) -> object:
         """What the host made of an answer."""
         step = said.get().step
-        left = self._accepts.get(step, [])
-        if not left:
+        if not (left := self._accepts.get(step)):
             raise RuntimeError(f"the log has no answer in step {step} that was checked")
-        found = left.pop(0)
+        found = left.popleft()
         given = value if "error" not in found and not is_whole(found["answer"]) else None
         return given if given is not None else self._answer(found, f"step {step}: what the host made of the answer")
 
@@ -376,6 +380,12 @@ def _content(told: Mapping[str, Any]) -> bytes | None:
     return None
 
 
+def _scripts(past: PastRun, done: Replay) -> Callable[[int], _Script]:
+    """The scripts of a run's attempts, by their numbers."""
+    made = {number: _Script(attempt, done) for number, attempt in past.attempts.items()}
+    return lambda number: made.get(number) or _Script(Past(), done)
+
+
 def _note_versions(past: PastRun, done: Replay) -> None:
     run, here = past.run, describing.python_told()
     if run["python"] != here:
@@ -383,11 +393,12 @@ def _note_versions(past: PastRun, done: Replay) -> None:
     if run["version"] != __version__:
         done.notes.append(f"the run was of cellblock {line(run['version'])}, and this is {__version__}")
     if MASK in write_json([run["inputs"], run["files"]]) or any(
-        step.redacted for attempt in past.attempts.values() for step in attempt.steps
+        step.redacted for attempt in past.attempts.values() for step in attempt.steps.values()
     ):
         done.notes.append("secrets were taken out of the log: what had them was replayed without")
     for attempt in past.attempts.values():
-        done.notes += [f"step {step.number} had not ended: not replayed" for step in attempt.steps if not step.ended]
+        steps = attempt.steps.values()
+        done.notes += [f"step {step.number} had not ended: not replayed" for step in steps if not step.ended]
         done.notes += [
             f"step {number} ended with its program: not replayed" for number in sorted(attempt.interrupted())
         ]

@@ -71,14 +71,17 @@ class Resumed(Loop):
 
     async def resume(self) -> RunResult:
         """Go on with the next step."""
-        for step in self.past.ended_steps():
-            read_as_log(self.setting.log.path, self._take_up, step)
+        await read_as_log(self.setting.log.path, self._take_up_all)
         await self._find_exploration()
         self._take_memory()
         await self._lent.resume()
         self._types = self.setting.session.types
-        open_ = next((one for one in self.past.steps if not one.ended), None)
+        open_ = next((one for one in self.past.steps.values() if not one.ended), None)
         return await self._on(None if open_ is None else await self._finish(open_))
+
+    def _take_up_all(self) -> None:
+        for step in self.past.ended_steps():
+            self._take_up(step)
 
     def _take_up(self, past: PastStep) -> None:
         """A step of the log as one of this run."""

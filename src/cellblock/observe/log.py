@@ -31,10 +31,12 @@ from typing import Any, BinaryIO, Literal, Self
 from cellblock.errors import LogError
 from cellblock.observe.redaction import Redactor
 from cellblock.private import open_private
-from cellblock.text import half_made
+from cellblock.text import half_made, represent
 
 FORMAT = 1
 MEASURED = "measured"
+_MOST_BYTES, _LONGEST, _MOST_EVENTS = 64 * 2**20, 8 * 2**20, 250_000
+"""Of a log that is read: bytes of the file and of a line, and lines."""
 
 Event = Mapping[str, Any]
 
@@ -49,17 +51,27 @@ class EventLog:
         self._redactor = redactor or Redactor()
         self._file: BinaryIO | None = None if self.path is None else _opened(self.path, "x")
         self._closed = False
+        self._whole = 0
         self._writing = threading.Lock()  # tools that are no coroutines answer in threads
 
     @classmethod
-    def resumed(cls, path: str | os.PathLike[str], *, redactor: Redactor | None = None) -> Self:
-        """A log that is gone on with. A last line that its writer did not finish is cut off."""
-        events, whole = _read(path)
-        log = cls(redactor=redactor)
-        log.path, log.events, log._file = Path(path), events, _opened(Path(path), "r+")
-        log._file.truncate(whole)
-        log._file.seek(whole)
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """A log as its file has it; one that its writer did not finish a line of ends before that line.
+
+        Blocks, for seconds where it is long. LogError where it is no log of ours, or too large.
+        """
+        log = cls()
+        log.path = Path(path)
+        log.events, log._whole = _read(path)
         return log
+
+    def reopened(self, redactor: Redactor) -> Self:
+        """This log, which was read, for more events. A last line that its writer did not finish is cut off."""
+        assert self.path is not None
+        self._redactor, self._file = redactor, _opened(self.path, "r+")
+        self._file.truncate(self._whole)
+        self._file.seek(self._whole)
+        return self
 
     def write(self, event: str, /, *, measured: Mapping[str, float] | None = None, **data: Any) -> Event:
         """Add an event; the event as it was written, without secrets. After `close` nothing is added any more."""
@@ -98,29 +110,31 @@ class EventLog:
 
 
 def read_log(path: str | os.PathLike[str]) -> list[Event]:
-    """The events of a log; one that its writer did not finish a line of ends before that line.
-
-    LogError where it is no log of ours.
-    """
-    return _read(path)[0]
+    """The events of a log, as `EventLog.read` reads it."""
+    return EventLog.read(path).events
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[list[Event], int]:
     """The events of a log, and how many bytes of it are whole lines."""
-    events: list[Event] = []
-    whole = 0
     try:
-        lines = Path(path).read_bytes().split(b"\n")
+        with Path(path).open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise LogError(f"the log {path} cannot be read: {error.strerror}", hint="give the path of a log") from None
-    for number, line in enumerate(lines[:-1], 1):
-        events.append(_event(line, path, number))
-        whole += len(line) + 1
+    whole = data.rfind(b"\n") + 1
+    lines = data.split(b"\n")[:-1]
+    if len(data) > _MOST_BYTES or len(lines) > _MOST_EVENTS or max(map(len, lines), default=0) > _LONGEST:
+        raise LogError(
+            f"the log {path} is too large: more than {_MOST_BYTES >> 20} MB, {_MOST_EVENTS:,} events or "
+            f"{_LONGEST >> 20} MB in one",
+            hint="a run that logs so much cannot be replayed or resumed",
+        )
+    events = [_event(one, path, number) for number, one in enumerate(lines, 1)]
     if not events or events[0]["event"] != "run":
         raise _no_log(path, 1)
     if events[0].get("format") != FORMAT:
         raise LogError(
-            f"{path} is a log of format {events[0].get('format')!r}, not {FORMAT}",
+            f"{path} is a log of format {represent(events[0].get('format'), max_chars=50)}, not {FORMAT}",
             hint="read it with the version that wrote it",
         )
     return events, whole

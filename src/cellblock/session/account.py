@@ -53,6 +53,12 @@ class Share:
             self.size += size
             self._account.add(size)
 
+    def take(self, size: int) -> bool:
+        """Hold so many bytes more, where there is room for them; whether there was."""
+        if has_room := self._account.has_room(size):
+            self.add(size)
+        return has_room
+
     def close(self) -> None:
         """Hold nothing any more. Safe to call twice."""
         self.add(-self.size)

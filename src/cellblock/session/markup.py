@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import escape, unescape
+from html import escape
 
 from cellblock.session.shown import IMAGES
-from cellblock.text import inert
+from cellblock.text import inert, unescape
 
 _ELEMENTS = frozenset(re.findall(r"\S+", """
     a abbr address article aside b blockquote br caption center cite code col colgroup dd del details dfn div dl dt em

@@ -11,7 +11,7 @@ Pages, exports, Jupyter's reprs and resources take it from here:
 | image/svg+xml | an image, in which no script runs and nothing is fetched |
 | image/png, jpeg, gif, webp; application/pdf | their bytes, where they are of that type |
 | application/json, the data frame's | plain data |
-| all else, and what is not of its type | left out, and named under the text |
+| all else, and what is not of its type or cannot be read | left out, and named under the text |
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cellblock.outputs import DATAFRAME_MIME
 from cellblock.session.latex import is_harmless
 from cellblock.session.markup import SCOPE, sanitized
 from cellblock.session.shown import IMAGES, Blob, mime_type
-from cellblock.text import inert, strict_json, valid, write_json
+from cellblock.text import inert, strict_json, type_name, valid, write_json
 
 _DATA = frozenset(("application/json", DATAFRAME_MIME))
 _BINARY = IMAGES | {"application/pdf"}
@@ -67,13 +67,13 @@ def rich(data: Mapping[str, object], blobs: Iterable[Blob] = ()) -> Rich:
     """The views of a MIME bundle. Its binary parts are blobs or base64."""
     found = Rich()
     parts = {**data, **{blob.mime: blob.data for blob in blobs}}
-    left_out = [mime for mime, part in parts.items() if not _takes(found, mime, part)]
+    left_out = [named for mime, part in parts.items() if (named := _left_out(found, mime, part))]
     if found.text is None:
         sources = [one for mime in ("text/markdown", "text/latex") if isinstance(one := data.get(mime), str)]
         sources += [write_json(found.json, indent=1)] if found.json else []
         found.text = valid(sources[0]) if sources else None
     if left_out:
-        names = [mime if _MIME.fullmatch(mime) else "a part of no MIME type" for mime in left_out[:_MOST_NAMED]]
+        names = left_out[:_MOST_NAMED]
         more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
         note = f"[left out, since a display might run or load it: {', '.join(names)}{more}]"
         found.text = f"{found.text}\n{note}" if found.text else note
@@ -104,6 +104,18 @@ def apart(html: str) -> str:
     """HTML of this module in an element of its own, for any page, without what a page would take for a formula."""
     html = _TAG_OR_MATH.sub(lambda found: found[0] if len(found[0]) > 1 else f"<span>{found[0]}</span>", html)
     return html and f'<div class="{SCOPE}" style="{_STYLE}">{html}</div>'
+
+
+def _left_out(found: Rich, mime: str, part: object) -> str:
+    """Put one part where its type has a place; "" or, where it is left out, the name to tell of it.
+
+    A border: whatever the reader of a part raises is that part's, so that no output takes the document along.
+    """
+    named = mime if _MIME.fullmatch(mime) else "a part of no MIME type"
+    try:
+        return "" if _takes(found, mime, part) else named
+    except Exception as error:
+        return f"{named} ({type_name(error)})"
 
 
 def _takes(found: Rich, mime: str, part: object) -> bool:
