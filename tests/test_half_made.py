@@ -11,7 +11,7 @@ from dataclasses import is_dataclass
 import pytest
 
 import cellblock
-from cellblock import CellblockError
+from cellblock import CellblockError, Versioned
 
 _NOT_OF_THE_HOST = (".worker", ".guard", "attacks", ".testing", "__main__")
 
@@ -37,3 +37,10 @@ def test_an_object_that_is_half_made_has_a_repr(kind: type) -> None:
     except TypeError:
         pytest.skip("it is made whole by __new__")
     assert repr(made)
+
+
+def test_a_state_whose_url_is_no_text_has_a_repr_without_it() -> None:
+    with pytest.raises(TypeError, match="url must be str") as refused:
+        Versioned(b"postgresql://bob:secret@db/cells")  # type: ignore[arg-type]
+    state = refused.traceback[-1].frame.f_locals["self"]
+    assert repr(state) == "Versioned(url='***', strict=False, hibernate_after=None)"

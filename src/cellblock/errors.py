@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from cellblock.text import cut, inert
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,16 +21,27 @@ if TYPE_CHECKING:
     ]  # fmt: skip
 
 
+_MOST_SAID = 10_000
+
+
 class CellblockError(Exception):
-    """Base of every error cellblock raises; `hint` says what to do, "" where there is nothing."""
+    """Base of every error cellblock raises; `hint` says what to do, "" where there is nothing.
+
+    Security border: a message may quote a cell, a model or a file. It and the hint are printable text, cut to 10,000
+    characters each.
+    """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(_printable(message))
+        self.hint = _printable(hint)
 
     def __str__(self) -> str:
         message = super().__str__()
         return f"{message} ({self.hint})" if self.hint else message
+
+
+def _printable(said: str) -> str:
+    return inert(cut(said, _MOST_SAID))
 
 
 @contextmanager

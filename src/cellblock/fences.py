@@ -25,8 +25,9 @@ _ITEM = re.compile(r"(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +|$)")
 _PREFIX = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]*+)?")
 _QUOTE = re.compile(r" {0,3}> ?")
 _LINES = re.compile(r"\r\n|\n|\r")
-_ENDS_TRIED = 40
-"""Fences in a block that are looked at for the one that ends it."""
+_TIMES_READ = 2
+"""How often as much as the whole text is read past fences that end their blocks after all; from then on the first does.
+"""
 _TAB = 4
 _DEEPEST = 50
 """Quotations within each other, and list items, that are told apart."""
@@ -59,6 +60,7 @@ class _Container:
 
 def _found(lines: list[str]) -> Iterator[Fence]:
     number, container = 0, _Container()
+    spare = _TIMES_READ * sum(map(_cost, lines))
     while number < len(lines):
         container, rest = _entered(lines[number], container)
         opened = _opening(rest)
@@ -68,22 +70,30 @@ def _found(lines: list[str]) -> Iterator[Fence]:
         indent, fence, info = opened
         tag = (info.split() or [""])[0].lower()
         inside: list[str] = []
-        end, closed = _end(tag, fence, _lines_in(lines, number, container), inside)
+        end, closed = _end(tag, fence, _lines_in(lines, number, container), inside, spare)
         yield Fence(tag, "\n".join(_without(line, indent) for line in inside[:end]), closed)
-        number += end + closed
+        read_to, number = number + len(inside), number + end + closed
+        spare -= sum(map(_cost, lines[number:read_to]))
 
 
-def _lines_in(lines: list[str], start: int, container: _Container) -> Iterator[str]:
-    """What of the lines from one on is in a container, up to its end."""
+def _cost(line: str) -> int:
+    """What reading a line takes, in characters."""
+    return len(line) + 1
+
+
+def _lines_in(lines: list[str], start: int, container: _Container) -> Iterator[tuple[str, int]]:
+    """What of the lines from one on is in a container, up to its end, and what reading each takes."""
     for number in range(start, len(lines)):
         within = _within(lines[number], container)
         if within is None:
             return
-        yield within
+        yield within, _cost(lines[number])
 
 
 def _entered(line: str, container: _Container) -> tuple[_Container, str]:
     """The container that a line is in, or opens, and what of the line is in it."""
+    if not line and not container.quotes:
+        return container, ""
     quotes, rest = _unquoted(line)
     indent = container.indent if quotes == container.quotes else 0
     prefix = _PREFIX.match(rest)
@@ -133,6 +143,8 @@ def _unquoted(line: str) -> tuple[int, str]:
 
 def _within(line: str, container: _Container) -> str | None:
     """What of a line is in a container; None for one that ends it."""
+    if not container.quotes and not container.indent:
+        return line
     for _ in range(container.quotes):
         found = _QUOTE.match(line)
         if found is None:
@@ -155,16 +167,19 @@ def _opening(line: str) -> tuple[int, str, str] | None:
 
 def _closes(line: str, fence: str) -> bool:
     bare = line.strip(" \t")
-    return len(line) - len(line.lstrip(" ")) <= 3 and len(bare) >= len(fence) and bare == fence[0] * len(bare)
+    return bare.startswith(fence) and bare == fence[0] * len(bare) and len(line) - len(line.lstrip(" ")) <= 3
 
 
-def _end(tag: str, fence: str, lines: Iterator[str], read: list[str]) -> tuple[int, bool]:
-    """The number of lines of a block, and whether a fence ends it. No more is read than it takes, into `read`."""
+def _end(tag: str, fence: str, lines: Iterator[tuple[str, int]], read: list[str], spare: int) -> tuple[int, bool]:
+    """The number of lines of a block, and whether a fence ends it. No more is read than it takes, into `read`, and no
+    more than `spare` past the first fence."""
     first: int | None = None
-    depth, seen = 1, 0
+    depth = 1
     python = Nesting() if tag in PYTHON else None
-    for number, line in enumerate(lines):
+    for number, (line, cost) in enumerate(lines):
         read.append(line)
+        if first is not None and (spare := spare - cost) < 0:
+            break
         within = python is not None and bool(python.quotes)
         if python is not None:
             python.add(line)
@@ -176,9 +191,6 @@ def _end(tag: str, fence: str, lines: Iterator[str], read: list[str]) -> tuple[i
         depth += -1 if closes else 1
         if closes and not within and (not depth or tag not in _MARKDOWN):
             return number, True
-        seen += 1
-        if seen >= _ENDS_TRIED and first is not None:
-            break
     return (len(read), False) if first is None else (first, True)
 
 

@@ -12,7 +12,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | text of HTML | `unescape` | the text with the characters that its references name |
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
-| | `sayable` | itself where its `str` can be had, and else its repr |
+| | `sayable` | itself where its `str` is printable, and else its text or repr, made inert |
 | an exception | `message_of`, `misfits` | its message; what pydantic found wrong |
 | JSON text, JSON data | `read_json`, `bounded` | data of bounded depth with valid text, or `BadJson` |
 | data | `storable` | data that any encoder takes, such as msgpack's |
@@ -235,16 +235,16 @@ def text_of(value: object, *, max_chars: int) -> str:
 
 
 def sayable(value: object, *, max_chars: int) -> object:
-    """A value for a reader that calls its `str` and encodes it: itself, or what `represent` gives; valid text."""
+    """A value for a reader that prints its `str`: itself where that is printable; else its text, or its repr, inert."""
     if issubclass(type(value), str):
-        return text_of(value, max_chars=max_chars)
+        return inert(text_of(value, max_chars=max_chars))
     try:
-        str(value).encode()
+        said = exact(str(value), None)
     except Interruption:
         raise
     except BaseException:  # the value's own code
-        return represent(value, max_chars=max_chars)
-    return value
+        said = ""
+    return value if said and said == inert(said) else inert(represent(value, max_chars=max_chars))
 
 
 def message_of(error: BaseException, most: int) -> str:

@@ -41,9 +41,9 @@ class Url:
         return f"{self.scheme}:{slashes}{self.host}{self.path}{query and '?'}{query}"
 
 
-def parsed(text: str) -> Url | None:
+def parsed(text: object) -> Url | None:
     """The parts of a URL; None for what is none of a scheme that this package knows, or is ambiguous."""
-    found = _URL.fullmatch(text) if text.isprintable() else None
+    found = _URL.fullmatch(text) if isinstance(text, str) and text.isprintable() else None
     if found is None:
         return None
     scheme, path, query = (found["scheme"] or "memory").lower(), found["path"] or "", found["query"] or ""
@@ -63,6 +63,6 @@ def parsed(text: str) -> Url | None:
     )
 
 
-def shown(text: str) -> str:
+def shown(text: object) -> str:
     """A URL without secrets; `***` for what is none."""
     return str(parsed(text) or "***")

@@ -28,6 +28,7 @@ FOUND: tuple[tuple[str, Pumped], ...] = (
     ("a reply", Pumped("", ">", "")),
     ("a reply", Pumped("", "- ", "x")),
     ("a reply", Pumped("```py\n" + "x = (1, 2)\n" * 5000 + "'''\n", "```\n", "")),
+    ("a reply", Pumped("```python\n\\'''\n```\n" * 39, "\n", "")),
     ("a notebook's code", Pumped("%cd x", " ", "y")),
     ("a notebook's code", Pumped("", " ", "y")),
     ("a notebook's code", Pumped("%time -", "1", "")),

@@ -10,15 +10,28 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from cellblock import AsyncSession, Cell, CellState, CodeAgent, ExecutionLimits, ScriptedModel, Session, Versioned
+from cellblock import (
+    AsyncSession,
+    Cell,
+    CellState,
+    CodeAgent,
+    ExecutionLimits,
+    ScriptedModel,
+    Session,
+    Versioned,
+)
 from cellblock.attacks.attack import prelude
 from cellblock.attacks.checkpoints import _END
 from cellblock.attacks.protocol import _FORGE, _MARKS
 from cellblock.errors import CellblockError, LogError
+from cellblock.models import connect
+from cellblock.models.assembling import Assembly
+from cellblock.models.retrying import Patience, persist
 from cellblock.session.hostloop import our_loop
 
 pytestmark = [pytest.mark.alone, pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
@@ -143,8 +156,9 @@ async def _worst_turn(work: Callable[[], Awaitable[object]]) -> float:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(beside)
+        await anyio.sleep(0.01)  # the first turn of the work counts, and the last one
         await work()
-        await anyio.sleep(0.01)  # the last turn of the work counts too
+        await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()
     return longest
 
@@ -238,6 +252,83 @@ def test_edit_of_a_large_file_by_a_graph_leaves_the_loop_of_all_sessions_its_tur
         idle, longest = asyncio.run_coroutine_threadsafe(turns(), our_loop()).result()
     finally:
         threads.close()
+    assert longest < max(10 * idle, _TURN)
+
+
+_UNENDED = "```python\n\\'\'\'\n```\n" * 39 + "\n" * 140_000
+"""A message with blocks of Python whose texts nothing ends."""
+_NUMBERS = '{"code": "1", "more": [' + "1," * 400_000 + "1]}"
+"""Arguments of a call."""
+_READ = json.loads(_NUMBERS)
+
+
+async def _arguments(given: str | dict[str, Any], _: str) -> None:
+    async with AsyncSession() as session:
+        answer = await session.as_tools().call("run_python", given)
+    assert answer.startswith("error: the arguments do not fit: more: Extra inputs are not permitted")
+
+
+async def _reply_of_an_agent(_: str) -> None:
+    result = await CodeAgent(ScriptedModel([_UNENDED, "```python\nfinal_answer(1)\n```"])).arun("go")
+    assert (result.value, len(result.steps)) == (1, 2)
+
+
+async def _calls_of_an_endpoint(_: str) -> None:
+    call = {"id": "1", "function": {"name": "run", "arguments": _NUMBERS}}
+
+    async def answer(assembly: Assembly) -> None:
+        assembly.add_whole({"choices": [{"message": {"tool_calls": [call]}}]})
+
+    assert (await persist(answer, Patience())).requests[0].raw == _NUMBERS
+
+
+async def _calls_of_a_chat_model(_: str) -> None:
+    pytest.importorskip("langchain_core")
+    from scripted_chat import call, says, scripted
+
+    asked = scripted(says("", call("run", **_READ)))
+    assert (await connect(asked).reply([], [])).requests[0].name == "run"
+
+
+async def _message_in_a_graph(agent: str, url: str) -> None:
+    graphs = pytest.importorskip("cellblock.integrations.langgraph")
+    from langchain.agents import create_agent
+    from scripted_chat import call, says, scripted, told
+
+    threads = graphs.Threads(url)
+    model = scripted(says(_UNENDED, call("python_run_prepared", file_path="a.py")))
+    try:
+        if agent == "of LangChain":
+            graph = create_agent(model, middleware=[graphs.SandboxMiddleware(threads)])
+        else:
+            graph = graphs.create_agent_graph(model, store=threads, checkpointer=False)
+        state = await graph.ainvoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": "t"}})
+    finally:
+        await anyio.to_thread.run_sync(threads.close)
+    assert "SyntaxError" in told(state)[0]
+
+
+_DOORS: dict[str, Callable[[str], Awaitable[None]]] = {
+    "arguments that are text": partial(_arguments, _NUMBERS),
+    "arguments that were read": partial(_arguments, _READ),
+    "a reply of an agent": _reply_of_an_agent,
+    "calls of an endpoint": _calls_of_an_endpoint,
+    "calls of a chat model": _calls_of_a_chat_model,
+    "a message in a graph": partial(_message_in_a_graph, "of ours"),
+    "a message in an agent of LangChain": partial(_message_in_a_graph, "of LangChain"),
+}
+
+
+@pytest.mark.parametrize("door", _DOORS)
+def test_text_of_a_model_is_read_without_a_long_turn_of_the_loop(door: str, tmp_path: Path) -> None:
+    work = partial(_DOORS[door], f"sqlite:///{tmp_path}/cells.db")
+
+    async def turns() -> tuple[float, float]:
+        await work()  # and what is imported for it
+        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+        return idle, min([await _worst_turn(work) for _ in range(3)])
+
+    idle, longest = anyio.run(turns)
     assert longest < max(10 * idle, _TURN)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 pytest.importorskip("smolagents", exc_type=ImportError)
 
+from rich.console import Console
 from smolagents import CodeAgent, LogLevel, Model, PythonInterpreterTool, Tool, tool
 from smolagents.local_python_executor import InterpreterError
 from smolagents.models import ChatMessage, MessageRole
+from smolagents.monitoring import AgentLogger
 
 from cellblock import ExecutionLimits
 from cellblock.integrations.smolagents import CellblockExecutor
@@ -213,6 +216,31 @@ def test_an_agent_writes_down_any_value_that_its_code_gives(executor: CellblockE
         else:
             str(output.output).encode()
             output.logs.encode()
+
+
+@pytest.mark.threat("W8")
+def test_nothing_that_a_cell_shows_drives_the_terminal_of_an_agent(executor: CellblockExecutor) -> None:
+    sequences = "\x1b]0;title\x07\x1b[2J\x1b]52;c;eA==\x07\x9b31m"
+    model = Script(
+        f"print('50 %\\rprinted{{}}'.format({sequences!r}))",
+        f"'shown' + {sequences!r}",
+        f"from pathlib import PurePosixPath\nPurePosixPath('path' + {sequences!r})",
+        f"raise ValueError('raised' + {sequences!r})",
+        f"final_answer('answered' + {sequences!r})",
+    )
+    terminal = io.StringIO()
+    agent = CodeAgent(
+        tools=[],
+        model=model,
+        executor=executor,
+        logger=AgentLogger(LogLevel.INFO, Console(file=terminal, force_terminal=True, color_system=None)),
+    )
+    assert agent.run("show") == "answered"
+    logged = terminal.getvalue()
+    for shown in ("printed", "shown", "path", "raised", "answered"):
+        assert shown in logged
+    for sequence in ("\x1b]", "\x1b[2J", "\x9b", "50 %\r"):
+        assert sequence not in logged
 
 
 def test_of_many_answers_of_a_step_the_newest_is_held_and_counted(executor: CellblockExecutor) -> None:

@@ -96,7 +96,7 @@ class Loop:
     async def _act(self, number: int, reply: Reply) -> Answer | None:
         """What comes of a reply of the model; the answer, if this is it."""
         self.context.reply(reply.text)
-        code = read(reply)
+        code = await off_loop(len(reply.text), read, reply)
         if isinstance(code, NoCode):
             self._note_no_cell(number, reply, "no code", code.reason)
             return None

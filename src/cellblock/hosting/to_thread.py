@@ -12,6 +12,17 @@ from cellblock.hosting.threads import told
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
 
+LARGE = 2**16
+"""Bytes of a value that would hold up the event loop while they are read or written."""
+
+
+async def off_loop(size: int, function: Callable[..., T], *args: object) -> T:
+    """Carry out work that grows with `size` bytes: in a thread, unless it is short."""
+    if size < LARGE:
+        return function(*args)
+    alone = anyio.CapacityLimiter(1)  # the default one is for functions, which may take for ever
+    return await run_sync(function, *args, limiter=alone)
+
 
 async def run_sync(
     function: Callable[[*Given], T],

@@ -9,7 +9,7 @@ from typing import Any, Self
 from cellblock.cell import Cell
 from cellblock.errors import needing
 from cellblock.session.blocking import Session
-from cellblock.text import exact, sayable, valid
+from cellblock.text import as_terminal, exact, inert, sayable
 from cellblock.values.portable import Opaque
 from cellblock.values.room import held
 
@@ -84,7 +84,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         self._answers.clear()
         cell = self.session.run(code_action)
         printed = "".join(output.text for output in cell.outputs if output.stream is not None)
-        logs = self.state["_print_outputs"] = valid(printed)
+        logs = self.state["_print_outputs"] = as_terminal(printed)
         answer = self._answers.copy()
         self._answers.clear()
         self._held.close()  # from here on the caller holds it
@@ -130,4 +130,4 @@ def _require(cell: Cell) -> None:
     error = cell.error
     if error is not None:
         text = error.traceback or f"{error.type}: {error.message}"
-        raise InterpreterError(valid(f"{text}\n{error.hint}" if error.hint else text))
+        raise InterpreterError(inert(f"{text}\n{error.hint}" if error.hint else text))

@@ -9,6 +9,7 @@ from typing import Any
 from anyio import fail_after
 
 from cellblock.errors import ModelError, needing
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.masking import masked
 from cellblock.models.assembling import Room, TooLong, arguments_of, parts_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
@@ -79,7 +80,7 @@ class LangChainModel(Unopened):
             raise ModelError(said, kind="timeout", hint="raise timeout_seconds") from None
         finally:
             await pieces.aclose()
-        return self._reply(came)
+        return await off_loop(LARGE, self._reply, came)
 
     def _with(self, tools: list[ToolSchema]) -> Any:
         try:

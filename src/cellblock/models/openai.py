@@ -17,6 +17,7 @@ from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
 from cellblock.errors import ModelError
+from cellblock.hosting.to_thread import off_loop
 from cellblock.models.assembling import Assembly, TooLong
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
@@ -124,7 +125,8 @@ class EndpointModel:
         try:
             if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
                 try:
-                    told = read_json(await answer.response.aread())
+                    data = await answer.response.aread()
+                    told = await off_loop(len(data), read_json, data)
                 except Exception as error:
                     raise self._errors.translated(error, answered=True) from None
                 self._whole(told, assembly, on_text)

@@ -9,6 +9,7 @@ from random import Random
 from anyio import current_time, move_on_after, sleep
 
 from cellblock.errors import ModelError
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.models.assembling import Assembly
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Reply, Tokens
@@ -73,7 +74,7 @@ async def persist(
         failure = await _outcome(attempt, assembly, patience, deadline)
         spent += assembly.tokens
         if failure is None:
-            return replace(assembly.reply(), tokens=spent, attempts=number)
+            return replace(await off_loop(LARGE, assembly.reply), tokens=spent, attempts=number)
         wait = patience.wait(number, random) if failure.after is None else failure.after
         if not failure.again or number > patience.retries or current_time() + wait >= deadline:
             raise _final(failure, number, wait, patience)

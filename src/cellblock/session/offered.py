@@ -12,6 +12,7 @@ from cellblock.cell import Cell
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
 from cellblock.session.files import listing
 from cellblock.session.record import MOST_NOTE, within
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.unreached import in_a_line
 from cellblock.text import BadJson, bounded, line, read_json, text_of, valid
 from cellblock.tools.schema import Callee
@@ -37,6 +38,8 @@ class Answer(str):
         return made
 
 
+_MOST_ARGUMENTS = 4 * 2**20
+"""Characters of JSON, as of a model's whole answer: its reader holds all threads meanwhile."""
 _NOT_THE_MODELS = (SessionClosed, StoreError, IsolationUnavailable)
 """Nothing that a model could write would help with these: the host's own program gets them."""
 
@@ -86,7 +89,7 @@ class AsyncSessionTools:
         if callee is None:
             return _failed(f"there is no tool {line(name)!r}: there are {', '.join(self._callees)}")
         try:
-            given = read_json(arguments or "{}") if isinstance(arguments, str) else bounded(arguments)
+            given = await off_loop(len(arguments) if isinstance(arguments, str) else LARGE, _read, arguments)
         except BadJson as error:
             return _failed(f"the arguments are no JSON: {error}")
         if not isinstance(given, Mapping):
@@ -170,6 +173,14 @@ class _Functions:
 
         functions: tuple[Function, ...] = (run_python, shell, list_files, read_file, write_file, undo)
         return {one.__name__: one for one in functions}
+
+
+def _read(arguments: str | Mapping[str, Any]) -> object:
+    if not isinstance(arguments, str):
+        return bounded(arguments)
+    if len(arguments) > _MOST_ARGUMENTS:
+        raise BadJson(f"they have more than {_MOST_ARGUMENTS:,} characters")
+    return read_json(arguments or "{}")
 
 
 def _of(cell: Cell) -> Answer:

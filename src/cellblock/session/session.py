@@ -53,7 +53,7 @@ from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
 from cellblock.state import State, Versioned
-from cellblock.text import half_made
+from cellblock.text import half_made, line
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
@@ -71,7 +71,6 @@ _MAX_NAMES = 10_000
 _PREVIEW = 120
 _SURVEY_SECONDS, _APART_SECONDS = 2.0, 8.0
 """How long `names()` waits for all values together, and, where that is not enough, for copies that show them apart."""
-_MOST_SAID = 500
 _GRACE_SECONDS = 0.25
 """How long closing waits for a call that is about to end, before it ends the session's processes."""
 _LOOK_SECONDS = 0.1
@@ -760,10 +759,10 @@ class AsyncSession(Versions):
         name = identifier(name, "is not a name")
         cell = await self._ask((await self._awake()).binding(name, value))
         if cell.error is not None and cell.error.kind != "raised":
-            raise CellblockError(f"{name}: {_said(cell.error.message)}", hint=cell.error.hint)
+            raise CellblockError(f"{name}: {line(cell.error.message)}", hint=cell.error.hint)
         if cell.error is not None:
             raise UnpicklableError(
-                f"{name}: the session could not rebuild {type(value).__name__}: {_said(cell.error.message)}",
+                f"{name}: the session could not rebuild {type(value).__name__}: {line(cell.error.message)}",
                 hint="its type must be importable inside the session",
             )
 
@@ -835,13 +834,5 @@ def _is_live(policy: Policy | None) -> bool:
 def _answer(cell: Cell, what: str) -> object:
     """What a request that is no cell gave; `CellblockError` where it failed, which the session outlives."""
     if cell.error is not None:
-        raise CellblockError(f"{what}: {_said(f'{cell.error.type}: {cell.error.message}')}", hint=cell.error.hint)
+        raise CellblockError(f"{what}: {line(f'{cell.error.type}: {cell.error.message}')}", hint=cell.error.hint)
     return cell.value
-
-
-def _said(text: str) -> str:
-    """What was said inside, for a message of ours: logs and terminals get those, so it is one line, and inert."""
-    from cellblock.text import inert
-
-    line = " ".join(inert(text[:_MOST_SAID]).split())
-    return f"{line}…" if len(text) > _MOST_SAID else line

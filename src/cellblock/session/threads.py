@@ -7,34 +7,22 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextvars import Context, copy_context
 from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import anyio
 
-from cellblock.hosting import to_thread
 from cellblock.hosting.threads import begun
+from cellblock.hosting.to_thread import LARGE as LARGE
+from cellblock.hosting.to_thread import off_loop as off_loop
 from cellblock.session.account import Share
 from cellblock.session.hostloop import carried_out
 from cellblock.waking import waker
-
-Made = TypeVar("Made")
-
-LARGE = 2**16
-"""Bytes of a value that would hold up the event loop while they are read or written."""
 
 _MOST = 40
 _SHORT_WAIT = 0.0002
 """Seconds that a call is waited for without giving the event loop a turn, which costs as much."""
 
 _Work: TypeAlias = "SimpleQueue[tuple[Future[Any], Context, Callable[[], Any]] | None]"
-
-
-async def off_loop(size: int, function: Callable[..., Made], *args: object) -> Made:
-    """Carry out work that grows with `size` bytes: in a thread, unless it is short."""
-    if size < LARGE:
-        return function(*args)
-    alone = anyio.CapacityLimiter(1)  # the default one is for functions, which may take for ever
-    return await to_thread.run_sync(function, *args, limiter=alone)
 
 
 class Threads:

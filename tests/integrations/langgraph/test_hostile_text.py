@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from scripted_chat import call, says, scripted, told
 
+from cellblock import ExecutionLimits
 from cellblock.integrations.langgraph import (
     SandboxMiddleware,
     Threads,
@@ -234,3 +235,31 @@ def test_a_match_in_a_long_line_is_shown_with_what_is_around_it(threads: Threads
     tools = {one.name: one for one in create_sandbox_tools(threads)}
     tools["python_run"].invoke({"code": "open('a', 'w').write('x' * 600 + 'HERE' + 'x' * 596)"}, at())
     assert tools["file_grep"].invoke({"pattern": pattern}, at()) == f"a:1: {shown}"
+
+
+@pytest.mark.threat("D4")
+def test_no_answer_of_a_file_tool_is_longer_than_its_bound(threads: Threads) -> None:
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    long = "a" * 3_000_000
+    asked: list[tuple[str, dict[str, object]]] = [
+        ("file_list", {"directory": long}),
+        ("file_glob", {"pattern": long}),
+        ("file_grep", {"pattern": long}),
+        ("file_grep", {"pattern": "(" + long}),
+        ("file_read", {"file_path": long}),
+        ("file_edit", {"file_path": long, "old_string": "a", "new_string": "b"}),
+        ("file_delete", {"file_path": long}),
+        ("python_run_file", {"file_path": long}),
+    ]
+    told = [(name, tools[name].invoke(arguments, at())) for name, arguments in asked]
+    lie = "import re\ndef compile(*_): raise re.error('x' * 20_000_000)\nre.compile = compile"
+    tools["python_run"].invoke({"code": lie}, at())
+    told += [(name, tools[name].invoke({"pattern": "a"}, at())) for name in ("file_glob", "file_grep")]
+    assert [(name, len(answer)) for name, answer in told if len(answer) > 60_000] == []
+
+
+def test_what_the_limits_allow_a_cell_to_show_is_not_cut(url: str) -> None:
+    threads = Threads(url, limits=ExecutionLimits(max_output_bytes=1_000_000))
+    (run,) = create_sandbox_tools(threads, include_tools=["python_run"])
+    assert run.invoke({"code": "print('x' * 900_000)"}, at()) == "x" * 900_000
+    threads.close()

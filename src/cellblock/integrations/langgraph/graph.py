@@ -15,6 +15,7 @@ from cellblock.integrations.langgraph.node import SandboxToolNode
 from cellblock.integrations.langgraph.prepared import called, last_answer, refused, stored
 from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
+from cellblock.session.threads import LARGE, off_loop
 
 
 def create_agent_graph(
@@ -41,7 +42,8 @@ def create_agent_graph(
         return _said(state, asked.invoke(state.get("messages", []), config))
 
     async def aagent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
-        return _said(state, await asked.ainvoke(state.get("messages", []), config))
+        message = await asked.ainvoke(state.get("messages", []), config)
+        return await off_loop(LARGE, _said, state, message)
 
     graph = StateGraph(AgentState)
     graph.add_node("agent", RunnableLambda(agent, aagent, name="agent"))

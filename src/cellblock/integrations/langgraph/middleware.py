@@ -23,6 +23,7 @@ from cellblock.integrations.langgraph.state import (
     pending_update,
 )
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import inert, text_of
 
 _MOST_SHOWN = 100_000
@@ -61,14 +62,14 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[Any]]
     ) -> Any:
-        return _stored(await handler(request))
+        return await off_loop(LARGE, _stored, await handler(request))
 
     def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Keep what the message has for its calls, and nothing of calls that were not carried out."""
         return {PENDING: pending_update(state.get(PENDING), last_answer(state["messages"]))}
 
     async def aafter_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        return self.after_model(state, runtime)
+        return await off_loop(LARGE, self.after_model, state, runtime)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         return handler(with_content(request))
@@ -76,7 +77,7 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
-        return await handler(with_content(request))
+        return await handler(await off_loop(LARGE, with_content, request))
 
 
 def _stored(response: ModelResponse[Any]) -> ModelResponse[Any]:

@@ -15,6 +15,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, called, contents, id_of, last_answer, refused
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of
+from cellblock.session.threads import LARGE, off_loop
 
 
 class SandboxToolNode(ToolNode):
@@ -51,7 +52,8 @@ class SandboxToolNode(ToolNode):
         return self._unknown(request) or execute(with_content(request, self._messages_key))
 
     async def _awrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
-        return self._unknown(request) or await execute(with_content(request, self._messages_key))
+        found = await off_loop(LARGE, with_content, request, self._messages_key)
+        return self._unknown(request) or await execute(found)
 
     def _unknown(self, request: ToolCallRequest) -> ToolMessage | None:
         call = request.tool_call

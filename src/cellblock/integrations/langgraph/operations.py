@@ -20,6 +20,7 @@ from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.outputs import OutputType
 from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
+from cellblock.session.record import MOST_NOTE
 from cellblock.session.session import AsyncSession
 from cellblock.session.threads import off_loop
 from cellblock.text import cut, name, row, valid
@@ -28,6 +29,8 @@ MOST_FILE_BYTES = 20 * 2**20
 """Of a file that a tool writes, or edits."""
 _MOST_READ = 50_000
 """Characters of a file that are shown at once."""
+_MOST_TOLD = 60_000
+"""Characters of an answer, besides those that the session's limits allow a cell."""
 _MOST_LINES = 2_000
 _MOST_NEW = 100
 _ROW_BYTES = 100
@@ -43,16 +46,20 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class Told:
     """What a call came to, in words for the model. `created` are the files it made, `images` are PNG.
 
-    Security border: what goes into messages and checkpoints is valid text. Files stand there as `name` has them.
+    Security border: messages and checkpoints get valid text of at most 60,000 characters, and those that a cell may
+    show, `most_of_cell`; the middle is cut. Files stand there as `name` has them.
     """
 
     text: str
     created: tuple[str, ...] = ()
     failed: bool = False
     images: tuple[bytes, ...] = ()
+    most_of_cell: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", valid(self.text))
+        most = _MOST_TOLD + self.most_of_cell
+        bounded = self.text if len(self.text) <= most else cut(self.text, most - MOST_NOTE)
+        object.__setattr__(self, "text", valid(bounded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +145,8 @@ def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = (), more
         parts.append(cell.error.message)
     if created:
         parts.append(f"New files: {', '.join(created)}" + (f" and {more} more" if more else ""))
-    return Told("\n".join(parts), created, not cell.ok, _images(session, cell))
+    images, most = _images(session, cell), session.limits.max_output_bytes
+    return Told("\n".join(parts), created, failed=not cell.ok, images=images, most_of_cell=most)
 
 
 def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:

@@ -33,6 +33,8 @@ _ENDINGS = {
     ".htm": {"html", "htm"},
 }
 _NEUTRAL = {"", "txt", "text", "plain", "plaintext", "code"}
+_MOST_WORDS = 32 * 2**20
+"""Characters of a message that are read: a block that goes on past them is cut off."""
 _MOST_WAYS = 5_000
 
 
@@ -46,7 +48,7 @@ def contents(message: object) -> dict[str, str]:
     calls = [call for call in made if call["name"] in CONTENT_TOOLS]
     if not calls:
         return {}
-    blocks = [fence for fence in fences(words_of(message)) if fence.closed]
+    blocks = [fence for fence in fences(words_of(message)[:_MOST_WORDS]) if fence.closed]
     chosen = _chosen(calls, blocks)
     return {id_of(call): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
 
@@ -55,7 +57,7 @@ def why_none(message: object) -> str:
     """Why a message that calls such a tool has no content for it, and what to write instead."""
     if message is None:
         return _WRITE
-    found = fences(words_of(message))
+    found = fences(words_of(message)[:_MOST_WORDS])
     if any(not fence.closed for fence in found):
         return f"The block in your message is cut off. Write it again, shorter, and end it with a line ```. {_ONE}"
     if found:

@@ -24,6 +24,7 @@ from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE,
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.session.session import AsyncSession
+from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import message_of, misfits, row, type_name
 
 _MOST_SAID = 10_000
@@ -225,7 +226,8 @@ class _Calls:
         **arguments: Any,
     ) -> Any:
         given = _Given.of(config, runtime, _state, tool_call_id)
-        return given.answer(given.why_not() or await self._acarry_out(config, given.call(arguments)))
+        why_not = await off_loop(LARGE, given.why_not)
+        return given.answer(why_not or await self._acarry_out(config, given.call(arguments)))
 
     def _carry_out(self, config: RunnableConfig, call: Call) -> Told:
         try:
