@@ -226,8 +226,9 @@ class Captured:
 
     def _hear_hello(self) -> None:
         kind, data = self._frame()
-        if kind == saving.FAILED:
-            raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
+        if kind == saving.FAILED:  # as where its checkpoint was killed: init then lets it make no rules
+            failed = f"the process that saves could not wall itself in: {saving.read_failure(data)}"
+            raise CaptureFailed(failed, hint="run a cell, then try again")
         saving.read_hello(data)
         self._know_scribe()
 
