@@ -135,8 +135,8 @@ def test_history_that_has_grown_is_cut_to_the_newest(tmp_path: Path) -> None:
 
 
 def test_lines_of_the_history_that_are_none_are_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "history").write_bytes(b'"a"\n"half of\n[1]\n\xff\n"b"\n')
-    assert History(tmp_path / "history").entries == ["a", "b"]
+    (tmp_path / "history").write_bytes(b'"a"\n"half of\n[1]\n\xff\n"c\\u0000d"\n' + b"[" * 100_000 + b'\n"b\\ud800"\n')
+    assert History(tmp_path / "history").entries == ["a", "b\ufffd"]
 
 
 def test_history_follows_no_link(tmp_path: Path) -> None:

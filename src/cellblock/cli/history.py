@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from cellblock.private import open_private, private_directory
+from cellblock.text import BadJson, read_json, write_json
 
 MAX_ENTRIES = 5000
 _MAX_ENTRY_CHARS = 100_000
@@ -52,13 +52,13 @@ class History:
 
 
 def _line(entry: str) -> bytes:
-    return json.dumps(entry).encode("ascii") + b"\n"
+    return write_json(entry).encode("ascii") + b"\n"
 
 
 def _entry(line: bytes) -> str:
     """One line's entry; "" for a line that is none, such as the half of one where a disk was full."""
     try:
-        entry = json.loads(line)
-    except ValueError:
+        entry = read_json(line)
+    except BadJson:
         return ""
-    return entry if isinstance(entry, str) else ""
+    return entry if isinstance(entry, str) and "\0" not in entry else ""
