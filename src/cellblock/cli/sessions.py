@@ -115,10 +115,12 @@ def _run(name: str, arguments: argparse.Namespace) -> int:
 def _opened(url: str | None) -> Store:
     """The store that is named; one that a slip of the pen would make is an error."""
     from cellblock.store import open_store
+    from cellblock.store.places import directory_of
     from cellblock.store.urls import parse_url
 
     parts = parse_url(url)
     named = url is not None or "CELLBLOCK_STORE" in os.environ
-    if named and parts.kind == "sqlite" and not os.path.exists(parts.location):
+    places = (parts.location if parts.kind == "sqlite" else "", directory_of(parts.objects))
+    if named and not all(map(os.path.exists, filter(None, places))):
         raise StoreError(f"there is no store at {parts.shown}", hint="the first session with a name makes it")
     return open_store(url)
