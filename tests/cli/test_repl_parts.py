@@ -152,6 +152,9 @@ def test_history_lies_in_the_users_state(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("XDG_STATE_HOME", "not/absolute")
     monkeypatch.setenv("HOME", "/home/me")
     assert default_path() == Path("/home/me/.local/state/cellblock/history")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # a user without a row, as in containers
+    assert default_path() is None
 
 
 # ------------------------------------------------------------------------------------- completion

@@ -13,11 +13,12 @@ _MAX_ENTRY_CHARS = 100_000
 _MAX_READ_BYTES = 8 * 2**20
 
 
-def default_path() -> Path:
-    """`cellblock/history` in the directory that XDG_STATE_HOME names, else in `~/.local/state`."""
+def default_path() -> Path | None:
+    """`cellblock/history` in the directory that XDG_STATE_HOME names, else in `~/.local/state`; None without a home."""
     state = os.environ.get("XDG_STATE_HOME", "")
-    directory = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
-    return directory / "cellblock" / "history"
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    return Path(state, "cellblock", "history") if os.path.isabs(state) else None
 
 
 class History:
