@@ -43,7 +43,6 @@ EXEMPT = {
     "cellblock/agent/prompts.py": "fills in templates",
     "cellblock/cli/demo.py": "its answers are of its own cells",
     "cellblock/cli/examination.py": "its answers are of its own cells",
-    "cellblock/cli/history.py": "what was typed at the keyboard",
     "cellblock/cli/inside.py": "sends its own values into a session",
     "cellblock/cli/options.py": "reads the command line",
     "cellblock/cli/probes.py": "its answers are of its own cells",

@@ -59,7 +59,7 @@ class Typed:
 
     def __init__(self, words: list[str], directory: Path, environment: dict[str, str]) -> None:
         self._ours, theirs = pty.openpty()
-        ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 40, 100, 0, 0))
+        self.resize(100)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _ON_ITS_TERMINAL, *words],
             stdin=theirs, stdout=theirs, stderr=theirs, cwd=directory, env=environment, start_new_session=True,
@@ -73,6 +73,10 @@ class Typed:
         """All that was written to the terminal so far, without what readline says to the terminal itself."""
         text = self._read.decode("utf-8", "replace").replace("\r\n", "\n")
         return re.sub(r"\x1b\[\?2004[hl]\r?|\x1b\[\d*[CDK]|\x07|\r", "", text)
+
+    def resize(self, columns: int) -> None:
+        """Make the terminal so wide."""
+        ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
 
     def type(self, text: str) -> None:
         """Press the keys of a text."""

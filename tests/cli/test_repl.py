@@ -225,6 +225,29 @@ def test_history_that_meets_a_full_disk_is_given_up(repl: Repl) -> None:
     assert terminal.result("x + 1") == "2\n"
 
 
+def test_characters_that_the_locale_lacks_end_neither_this_repl_nor_the_next(
+    repl: Repl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    for _ in range(2):
+        terminal = repl()
+        terminal.line("len('\u00e9')")
+        terminal.expect(r"\n\d\n(?=>>> \Z)")
+        assert terminal.result("1 + 1") == "2\n"
+        terminal.type("\x04")
+        assert terminal.end() == 0
+
+
+def test_entries_that_no_terminal_takes_do_not_keep_the_repl_from_starting(repl: Repl, tmp_path: Path) -> None:
+    path = tmp_path / ".local/state/cellblock/history"
+    path.parent.mkdir(parents=True)
+    path.write_text('"a\\u0000b"\n"a\\ud800b"\n' + "[" * 100_000 + '\n"7 * 6"\n')
+    terminal = repl()
+    terminal.expect(">>> ")
+    terminal.type("\x1b[A\r")
+    terminal.expect(r"\n42\n>>> \Z")
+
+
 def test_tab_completes_names_of_the_session_and_indents(repl: Repl) -> None:
     terminal = repl()
     terminal.result("a_long_name_of_the_session = 41")
@@ -437,6 +460,18 @@ def test_cells_are_saved_and_loaded(repl: Repl, tmp_path: Path) -> None:
     assert (tmp_path / "precious.py").read_text() == "mine"
 
 
+def test_undo_counts_no_change_of_the_terminals_width(repl: Repl) -> None:
+    terminal = repl()
+    width = "__import__('os').environ['COLUMNS']"
+    assert terminal.result(width) == "'100'\n"
+    terminal.result("a = 1")
+    for columns, line in [(120, f"b = 2; {width}"), (80, "__import__ = None; import os; os.environ['COLUMNS']")]:
+        terminal.resize(columns)  # the prompt is drawn once more
+        assert terminal.result(line).startswith(f"'{columns}'\n")
+    assert terminal.result(":undo 3").startswith("undone: a = 1; b = 2; ")
+    assert terminal.result(f"'a' in globals(), {width}").startswith("(False, '80')\n")
+
+
 def test_clear_keeps_files_and_restart_does_not(repl: Repl, tmp_path: Path) -> None:
     (tmp_path / "given.csv").write_bytes(b"")
     terminal = repl("--file", "given.csv")
@@ -448,6 +483,45 @@ def test_clear_keeps_files_and_restart_does_not(repl: Repl, tmp_path: Path) -> N
     assert terminal.result(":restart").startswith("walls: namespaces, ")
     assert terminal.result(":names") == "nothing is bound\n"
     assert terminal.result(":files") == "given.csv\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (":put ~nosuchuser/f", "cellblock: ~nosuchuser/f: no such user, or one without a home directory\n"),
+        (":load ~nosuchuser/f", "cellblock: ~nosuchuser/f: no such user, or one without a home directory\n"),
+        (":get a ~nosuchuser/f", "cellblock: ~nosuchuser/f: no such user, or one without a home directory\n"),
+        (":save ~nosuchuser/f.py", "cellblock: ~nosuchuser/f.py: no such user, or one without a home directory\n"),
+        (f":save {'a' * 300}.py", f"cellblock: {'a' * 300}.py: File name too long\n"),
+        (":put fifo", "cellblock: fifo: not a regular file\n"),
+        (":load fifo", "cellblock: cannot read 'fifo': not a regular file\n"),
+        (":put /dev/zero", "cellblock: /dev/zero: not a regular file\n"),
+        (":put /proc/self/mem", "cellblock: /proc/self/mem: Input/output error\n"),
+        (":put large", "cellblock: large: File too large\n"),
+    ],
+)
+def test_command_that_meets_an_unusable_path_leaves_the_session(
+    repl: Repl, tmp_path: Path, command: str, told: str
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with open(tmp_path / "large", "wb") as large:
+        large.truncate(1 << 40)
+    terminal = repl()
+    terminal.result("keep = 1; open('a', 'w').close()")
+    shown = terminal.result(command)
+    assert shown.replace("\n", "").endswith(told.replace("\n", ""))
+    assert terminal.result("keep") == "1\n"
+
+
+def test_error_of_ours_in_a_command_is_a_line_and_the_session_lives_on(repl: Repl) -> None:
+    start = (
+        "import sys\nfrom cellblock.cli import commands, main\n"
+        "def broken(*_, **__): raise KeyError('\\x1b[2Ja\\nb')\ncommands.listing = broken\nsys.exit(main())"
+    )
+    terminal = repl(python=("-c", start))
+    terminal.result("keep = 1")
+    assert terminal.result(":files") == "cellblock: KeyError: a\\nb\n"
+    assert terminal.result("keep") == "1\n"
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ def test_history_that_has_grown_is_cut_to_the_newest(tmp_path: Path) -> None:
 
 
 def test_lines_of_the_history_that_are_none_are_passed_over(tmp_path: Path) -> None:
-    (tmp_path / "history").write_bytes(b'"a"\n"half of\n[1]\n\xff\n"b"\n')
-    assert History(tmp_path / "history").entries == ["a", "b"]
+    (tmp_path / "history").write_bytes(b'"a"\n"half of\n[1]\n\xff\n"c\\u0000d"\n' + b"[" * 100_000 + b'\n"b\\ud800"\n')
+    assert History(tmp_path / "history").entries == ["a", "b\ufffd"]
 
 
 def test_history_follows_no_link(tmp_path: Path) -> None:
@@ -152,6 +152,9 @@ def test_history_lies_in_the_users_state(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("XDG_STATE_HOME", "not/absolute")
     monkeypatch.setenv("HOME", "/home/me")
     assert default_path() == Path("/home/me/.local/state/cellblock/history")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # a user without a row, as in containers
+    assert default_path() is None
 
 
 # ------------------------------------------------------------------------------------- completion

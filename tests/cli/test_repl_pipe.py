@@ -7,10 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from cellblock.cli.pipe import Pipe
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -81,6 +84,29 @@ def test_files_are_listed_by_names_that_open_them(cellblock: Cellblock) -> None:
     listed = done.stdout.decode().splitlines()
     assert sorted(ast.literal_eval(one) if one[:1] == "'" else one for one in listed) == sorted(names)
     assert all(one.isprintable() for one in listed)
+
+
+@pytest.mark.parametrize("between", [b"\n", b"# why\n", b"1,\n\n"])
+def test_work_of_a_block_grows_with_its_lines_and_not_with_their_square(tmp_path: Path, between: bytes) -> None:
+    lines = 20_000
+    source = b"(\n" + between * lines + b"1)\n'next'\n"
+    (tmp_path / "stdin").write_bytes(source)
+    calls: Counter[str] = Counter()
+
+    def count(_frame: object, event: str, called: object) -> None:
+        if event == "c_call":
+            calls[getattr(called, "__name__", "")] += 1
+            assert calls["strip"] < 5 * lines
+            assert calls["compile"] < lines / 5
+
+    with open(tmp_path / "stdin", "rb") as stdin:
+        pipe = Pipe(stdin.fileno())
+        sys.setprofile(count)
+        try:
+            blocks = [pipe.block(), pipe.block(), pipe.block()]
+        finally:
+            sys.setprofile(None)
+    assert blocks == [source[: -len(b"\n'next'\n")].decode(), "'next'", None]
 
 
 def test_program_that_waits_gets_the_reply_to_each_block() -> None:

@@ -235,6 +235,16 @@ def test_store_that_is_not_there_is_not_made(cellblock: Run, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_place_of_objects_that_is_not_there_is_not_made(stored: Run, url: str, tmp_path: Path) -> None:
+    for place in (f"{tmp_path}/slip", f"file://{tmp_path}/slip/of"):
+        done = stored("list", "--store", f"{url}?objects={place}")
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"there is no store at sqlite:///" in done.stderr
+    assert not (tmp_path / "slip").exists()
+    (tmp_path / "objects").mkdir()
+    assert stored("list", "--store", f"{url}?objects={tmp_path}/objects").returncode == 0
+
+
 _FORGED = """\
 class Odd:
     def __repr__(self): return 'a\\nb  str  5 B  forged\\x1b[2J'

@@ -51,6 +51,64 @@ def test_a_stream_that_is_closed_takes_nothing_and_one_that_fails_is_told(
     assert shell(line) == (status, said)
 
 
+@pytest.mark.parametrize("environment", ["PYTHONIOENCODING=ascii", "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0"])
+@pytest.mark.parametrize("words", ["", "run", "mcp"])
+def test_help_is_shown_whatever_the_encoding(
+    shell: Callable[[str], tuple[int, str]], environment: str, words: str
+) -> None:
+    assert shell(f"{environment} {ME} {words} --help >help") == (0, "")
+
+
+@pytest.mark.threat("W8")
+@pytest.mark.parametrize("words", [["run", "a.py"], ["run", "--p={}", "a.py"], ["sessions", "list"], []])
+def test_what_a_usage_error_quotes_of_the_command_line_is_one_line_without_escapes(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nasty = "\x1b[2J\x1b]0;title\x07\ncellblock: forged"
+    filled = [word.format(nasty) for word in words]
+    assert main(filled if filled != words else [*words, nasty]) == 2
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert not any(row.startswith("cellblock: forged") for row in said.splitlines())
+    assert "\\ncellblock: forged" in said.splitlines()[-1]
+
+
+_LONG = "a" * 5_000
+_NO_NAME = "the name of a {} must have 1 to 200 characters, not 0"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--file", "/proc/self/mem", "a.py"], "/proc/self/mem: Input/output error"),
+        (["run", "--file", "large", "a.py"], "large: File too large"),
+        (["run", "--file", _LONG, "a.py"], f"--file {_LONG!r}: {_LONG!r} does not exist"),
+        (["run", "--save", _LONG, "a.py"], f"--save {_LONG!r}: File name too long"),
+        (["run", "--save", f"{_LONG}/b", "a.py"], f"--save '{_LONG}/b': File name too long"),
+        (["notebook", "run", "n.ipynb", "--save", f"{_LONG}.html"], f"--save '{_LONG}.html': File name too long"),
+        (["sessions", "export", "s", f"{_LONG}.html", "--store", "memory:"], f"'{_LONG}.html': File name too long"),
+        (["sessions", "list", "--store", "memory:", "--user", ""], _NO_NAME.format("user")),
+        (["sessions", "log", "--store", "memory:", ""], _NO_NAME.format("session")),
+        (["sessions", "delete", "--store", "memory:", ""], _NO_NAME.format("session")),
+        (["sessions", "branch", "--store", "memory:", "a", ""], _NO_NAME.format("session")),
+        (["sessions", "tag", "--store", "memory:", "a", ""], _NO_NAME.format("tag")),
+        (["mcp", "--http", f"127.0.0.1:{'9' * 5_000}"], f"'127.0.0.1:{'9' * 5_000}' is not HOST:PORT"),
+    ],
+)
+def test_what_the_command_line_names_and_the_system_does_not_take_is_a_line(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text("print('ran')")
+    (tmp_path / "n.ipynb").write_text('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": []}')
+    with open(tmp_path / "large", "wb") as large:
+        large.truncate(1 << 40)
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, len(shown.err.splitlines())) == ("", 1)
+    assert shown.err.startswith(f"cellblock: {said}")
+
+
 @pytest.mark.threat("W8")
 def test_what_an_error_quotes_of_a_document_is_one_line_without_escapes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -55,6 +55,12 @@ def hanging_up() -> Iterator[str]:
         thread.join()
 
 
+def test_host_that_no_name_server_can_be_asked_for_is_told() -> None:
+    with pytest.raises(StoreError, match="has a host that nobody knows") as caught:
+        open_store(f"postgresql:///x?host={'a' * 5_000}")
+    assert caught.value.__context__ is None
+
+
 def test_server_that_hangs_up_is_out_of_reach(hanging_up: str) -> None:
     with pytest.raises(StoreError, match="is out of reach") as caught:
         open_store(hanging_up)

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import NoReturn
 
 import cellblock
-from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE, Unusable
+from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, STOPPED, USAGE, Unusable, reason_of
 from cellblock.cli.terminal import StreamLost, say, standard_streams
 from cellblock.errors import (
     CellblockError,
@@ -26,6 +27,7 @@ from cellblock.errors import (
     UnknownSession,
 )
 from cellblock.executors.process import launching
+from cellblock.text import row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +70,9 @@ def _run(words: list[str]) -> int:
     except CellblockError as error:
         say(str(error))
         return USAGE if isinstance(error, _OF_USAGE) else FAILED if isinstance(error, _OF_STORES) else STOPPED
+    except OSError as error:  # of a file that the command line names
+        say(reason_of(error))
+        return USAGE
     except KeyboardInterrupt:
         say("interrupted")
         return INTERRUPTED
@@ -85,13 +90,15 @@ def _parse(words: list[str]) -> argparse.Namespace:
     """What follows `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
     import argparse
 
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            super().error(row(message))  # it quotes words as they are
+
     passed: list[str] = []
     if words[:1] == ["run"] and "--" in words:
         at = words.index("--")
         words, passed = words[:at], words[at + 1 :]
-    parser = argparse.ArgumentParser(
-        prog="cellblock", description="Runs Python code behind kernel walls.", epilog=EPILOG
-    )
+    parser = Parser(prog="cellblock", description="Runs Python code behind kernel walls.", epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     named = [name for name in _COMMANDS if name in words[:1]]

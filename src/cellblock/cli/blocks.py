@@ -16,6 +16,8 @@ from cellblock.nesting import Nesting
 _GRAMMAR = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | codeop.PyCF_ALLOW_INCOMPLETE_INPUT  # type: ignore[attr-defined]
 _INCOMPLETE = "incomplete input"
 
+_MOST_PARSED = 1 << 20
+"""Characters that a block is parsed for, over and over, until its empty lines are passed over where it seems open."""
 _GOES_ON = re.compile(r"[ \t]|(?:else|elif|except|finally)\b")
 
 
@@ -29,6 +31,7 @@ class Block:
         self._newer = newer
         self._lines: list[str] = []
         self._nesting = Nesting()
+        self._parsed = 0
 
     def __bool__(self) -> bool:
         return bool(self._lines)
@@ -47,15 +50,17 @@ class Block:
         for line in text.split("\n"):
             self._nesting.add(line)
         inside = goes_on and len(self._lines) > 1 and continues(text or " ")
-        if inside or (text and self._nesting.is_open):
+        if inside or (self._nesting.is_open and (text or self._parsed > _MOST_PARSED)):
             return False  # without the parser, whose time would grow with the square of a block's length
         return self._is_whole(ended="\n" in text or (not text and not goes_on))
 
     def _is_whole(self, *, ended: bool) -> bool:
+        source = self.source + "\n"
+        self._parsed += len(source)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the session says those
             try:
-                tree = compile(self.source + "\n", "<input>", "exec", _GRAMMAR, dont_inherit=True)
+                tree = compile(source, "<input>", "exec", _GRAMMAR, dont_inherit=True)
             except SyntaxError as error:
                 unknown = self._newer and any(line.rstrip().endswith(":") for line in self._lines)
                 return error.msg != _INCOMPLETE and (ended or not unknown)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,8 +84,8 @@ async def _shell(console: Console, argument: str) -> None:
 
 
 async def _load(console: Console, argument: str) -> None:
-    name = _path(argument, ":load FILE.py")
-    text = source.decode(source.read(str(name)), str(name))
+    name = str(_path(argument, ":load FILE.py"))
+    text = source.decode(await source.off_loop(partial(source.read, name, regular=True)), name)
     for part in source.split(text):
         if not await console.cell(part):
             break
@@ -107,15 +108,14 @@ async def _save(console: Console, argument: str) -> None:
 
 async def _put(console: Console, argument: str) -> None:
     local, name = _one_or_two(argument, ":put FILE [NAME]")
-    path = Path(local).expanduser()
-    data = path.read_bytes()
-    await console.session.files.write(name or path.name, data)
-    console.say(f"put {len(data)} bytes into {name or path.name}")
+    path = _local(local)
+    size = await source.put(console.session, name or path.name, path)
+    console.say(f"put {size} bytes into {name or path.name}")
 
 
 async def _get(console: Console, argument: str) -> None:
     name, directory = _one_or_two(argument, ":get NAME [DIRECTORY]")
-    shelf = Shelf(Path(directory).expanduser())
+    shelf = Shelf(_local(directory))
     saved = shelf.put(name, await console.session.files.read(name))
     if saved is None:
         raise Refused(f"not saved: {shelf.failed[0]}")
@@ -193,7 +193,15 @@ _KEYS = [
 
 def _path(argument: str, usage: str) -> Path:
     (path,) = _words(argument, usage, most=1)
-    return Path(path).expanduser()
+    return _local(path)
+
+
+def _local(path: str) -> Path:
+    """A path of the user's, who may write `~`."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise Refused(f"{path}: no such user, or one without a home directory") from None
 
 
 def _one_or_two(argument: str, usage: str) -> tuple[str, str]:

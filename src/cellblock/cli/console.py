@@ -69,8 +69,7 @@ class Console:
         before = {cell.id for cell in self.session.notebook if cell.undone}
         await self.session.undo(steps)
         undone = [cell for cell in self.session.notebook if cell.undone and cell.id not in before]
-        if len(undone) < steps:  # it may have been told the width in between
-            self._width.forget()
+        self._width.forget()  # it may have been told the width in between
         if not undone:
             return "undone: a change that no cell made"
         return "undone: " + "; ".join(cell.source.strip().partition("\n")[0] for cell in undone)

@@ -6,6 +6,7 @@ the session. While a cell runs the main thread only waits.
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
@@ -15,12 +16,12 @@ from typing import TYPE_CHECKING
 import cellblock
 from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
 from cellblock.cli.console import Console
-from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable, reason_of
 from cellblock.cli.interrupts import CtrlC, held_back
 from cellblock.cli.opening import Setup
-from cellblock.cli.terminal import Printer
+from cellblock.cli.terminal import Printer, StreamLost
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.text import line
+from cellblock.text import message_of, type_name
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cellblock.cli.keyboard import Keyboard
     from cellblock.cli.pipe import Pipe
 
+_log = logging.getLogger("cellblock")
 _COMPLETION_SECONDS = 0.5
 _WORDS_THAT_LEAVE = frozenset({"exit", "quit", "exit()", "quit()"})
 
@@ -75,7 +77,10 @@ class _Conversation:
                 return INTERRUPTED
 
     def _carry_out(self, block: str) -> bool:
-        """Do what a block says; whether to go on. Errors of cellblock and of the host end here, as a line."""
+        """Border: do what a block says; whether to go on. Whatever else it raises is a line, and the session lives on.
+
+        Of what is no error of cellblock or of the host the log has the traceback.
+        """
         console = self._console
         self._ctrl_c.begin(console.session)
         try:
@@ -88,7 +93,12 @@ class _Conversation:
         except (CellblockError, Refused, Unusable) as error:
             console.fail(str(error), FAILED)
         except OSError as error:
-            console.fail(f"{line(error.filename or '')}: {error.strerror}".removeprefix(": "), FAILED)
+            console.fail(reason_of(error), FAILED)
+        except StreamLost:
+            raise
+        except Exception as error:
+            _log.debug("a block of the repl failed", exc_info=True)  # never on the terminal: it may be hostile
+            console.fail(f"{type_name(error)}: {message_of(error, 500)}", FAILED)
         finally:
             self._ctrl_c.end()
         return True

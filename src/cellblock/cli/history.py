@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from cellblock.private import open_private, private_directory
+from cellblock.text import BadJson, read_json, write_json
 
 MAX_ENTRIES = 5000
 _MAX_ENTRY_CHARS = 100_000
 _MAX_READ_BYTES = 8 * 2**20
 
 
-def default_path() -> Path:
-    """`cellblock/history` in the directory that XDG_STATE_HOME names, else in `~/.local/state`."""
+def default_path() -> Path | None:
+    """`cellblock/history` in the directory that XDG_STATE_HOME names, else in `~/.local/state`; None without a home."""
     state = os.environ.get("XDG_STATE_HOME", "")
-    directory = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
-    return directory / "cellblock" / "history"
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    return Path(state, "cellblock", "history") if os.path.isabs(state) else None
 
 
 class History:
@@ -52,13 +53,13 @@ class History:
 
 
 def _line(entry: str) -> bytes:
-    return json.dumps(entry).encode("ascii") + b"\n"
+    return write_json(entry).encode("ascii") + b"\n"
 
 
 def _entry(line: bytes) -> str:
     """One line's entry; "" for a line that is none, such as the half of one where a disk was full."""
     try:
-        entry = json.loads(line)
-    except ValueError:
+        entry = read_json(line)
+    except BadJson:
         return ""
-    return entry if isinstance(entry, str) else ""
+    return entry if isinstance(entry, str) and "\0" not in entry else ""

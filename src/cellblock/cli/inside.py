@@ -29,7 +29,8 @@ class Width:
         if columns != self._told:
             self._told = columns
             variables = {"COLUMNS": str(columns), "POLARS_TABLE_WIDTH": str(columns)}
-            await session.set("__columns__", _Done(f"__import__('os').environ.update({variables!r})", columns))
+            # no step of the user's; an import statement heeds no name that a cell has bound
+            await session.aside(f"import os as __os__; __os__.environ.update({variables!r})")
 
     def forget(self) -> None:
         """The session has a new process."""

@@ -10,7 +10,7 @@ import sys
 import termios
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from cellblock.cli.blocks import Block
@@ -70,7 +70,7 @@ class Keyboard:
                 say(f"history is no longer kept: {error.strerror}")
                 self._history = None
         if is_new:
-            self._readline.add_history(text)
+            _recall(self._readline, text)
 
 
 def is_command(text: str) -> bool:
@@ -145,4 +145,10 @@ def _set_up(readline: ModuleType, completer: Completer, history: History | None)
         readline.parse_and_bind("tab: complete")
         readline.parse_and_bind("set enable-bracketed-paste on")
     for entry in history.entries if history is not None else ():
+        _recall(readline, entry)
+
+
+def _recall(readline: ModuleType, entry: str) -> None:
+    """Have the arrow keys find an entry, if the locale has its characters: readline takes no others."""
+    with suppress(ValueError):
         readline.add_history(entry)

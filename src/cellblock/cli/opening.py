@@ -93,7 +93,7 @@ class Setup:
 
     async def put_inputs(self, session: AsyncSession) -> None:
         """Copy the input files into the session, once it is open."""
-        import anyio
+        from cellblock.cli.source import put
 
         for name, local in self.inputs.items():
-            await session.files.write(name, await anyio.Path(local).read_bytes())
+            await put(session, name, local)

@@ -196,11 +196,11 @@ def mounts(arguments: argparse.Namespace) -> dict[str, str]:
 def _input(word: str) -> tuple[str, Path]:
     """Name inside and local path of a `LOCAL[:NAME]`; a local name may hold colons itself."""
     local, name = Path(word), ""
-    if not local.exists() and ":" in word:
+    if not os.path.exists(local) and ":" in word:
         before, _, name = word.rpartition(":")
         local = Path(before)
-    if not local.is_file():
-        reason = "is not a file" if local.exists() else "does not exist"
+    if not os.path.isfile(local):
+        reason = "is not a file" if os.path.exists(local) else "does not exist"
         raise source.Unusable(f"--file {word!r}: {str(local)!r} {reason}")
     if not os.access(local, os.R_OK):
         raise source.Unusable(f"--file {word!r}: {str(local)!r} is not readable")
@@ -256,18 +256,30 @@ def target(path: str, *, said: str = "--save ") -> Path:
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
         raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise source.Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
-    return _writable(target, target if target.exists() else target.parent, said)
+    there = _is_taken(target, said) and os.path.exists(target)
+    return _writable(target, target if there else target.parent, said)
 
 
 def directory(path: str) -> Path:
     """The directory of `--save`, made with its first file; `Unusable` where it cannot be made, as for `target`."""
     target = Path(path)
-    known = next(one for one in (target, *target.absolute().parents) if os.path.lexists(one))
-    if not known.is_dir():
+    known = next(one for one in (target, *target.absolute().parents) if _is_taken(one, "--save "))
+    if not os.path.isdir(known):
         raise source.Unusable(f"--save {path!r}: {str(known)!r} is no directory")
     return _writable(target, known, "--save ")
+
+
+def _is_taken(path: Path, said: str) -> bool:
+    """Whether there is something at a path, a link too; `Unusable` for a path that the system does not take."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        raise source.Unusable(f"{said}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
+    return True
 
 
 def _writable(target: Path, known: Path, said: str) -> Path:

@@ -23,6 +23,8 @@ class Pipe:
         self._descriptor = descriptor
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
+        self._empty = 0
+        """How many of the lines begin a statement no more than an empty one."""
         self._at_end = False
         self._number = 0
 
@@ -45,6 +47,7 @@ class Pipe:
                 return None
             self._read()
         line = self._lines.popleft()
+        self._empty = max(self._empty - 1, 0)
         self._number += 1
         if self._number == 1:
             line = line.removeprefix(_MARK)
@@ -56,14 +59,15 @@ class Pipe:
 
     def _goes_on(self) -> bool:
         """Whether the next line with anything on it is there already, and can belong to the block so far."""
-        for at in range(_MOST_AHEAD):
-            while at >= len(self._lines):
+        while self._empty < _MOST_AHEAD:
+            while self._empty >= len(self._lines):
                 if self._at_end or not select.select([self._descriptor], [], [], 0)[0]:
                     return False
                 self._read()
-            line = self._lines[at]
+            line = self._lines[self._empty]
             if line.strip() and not line.startswith(b"#"):
                 return continues(line.decode("utf-8", "replace"))
+            self._empty += 1
         return False
 
     def _read(self) -> None:

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.store import Store
 
+_NAMES = {"user": "user", "name": "session", "new": "session", "tag": "tag"}
+"""What arguments are names of."""
 _REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
 
 
@@ -96,9 +98,13 @@ def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _run(name: str, arguments: argparse.Namespace) -> int:
     """Run the function of an action, which is imported then."""
     from cellblock.cli import stored
+    from cellblock.store.naming import checked_name, checked_ref
 
     run: Callable[..., int] = getattr(stored, f"do_{name}")
     try:
+        for option, what in _NAMES.items():
+            if option in arguments:
+                (checked_ref if what == "tag" else checked_name)(getattr(arguments, option), what)
         store = _opened(arguments.store)
     except StoreError as error:
         raise Unusable(str(error)) from None
@@ -109,10 +115,12 @@ def _run(name: str, arguments: argparse.Namespace) -> int:
 def _opened(url: str | None) -> Store:
     """The store that is named; one that a slip of the pen would make is an error."""
     from cellblock.store import open_store
+    from cellblock.store.places import directory_of
     from cellblock.store.urls import parse_url
 
     parts = parse_url(url)
     named = url is not None or "CELLBLOCK_STORE" in os.environ
-    if named and parts.kind == "sqlite" and not os.path.exists(parts.location):
+    places = (parts.location if parts.kind == "sqlite" else "", directory_of(parts.objects))
+    if named and not all(map(os.path.exists, filter(None, places))):
         raise StoreError(f"there is no store at {parts.shown}", hint="the first session with a name makes it")
     return open_store(url)

@@ -2,37 +2,75 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
+import stat
 import sys
 import tokenize
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.cli.exits import Unusable as Unusable
+
+if TYPE_CHECKING:
+    from cellblock.session.session import AsyncSession
+
+T = TypeVar("T")
 
 MAX_BYTES = 32 * 2**20
 _CHUNK = 1 << 20
 _MARKER = re.compile(r"^# ?%%.*$", re.MULTILINE)
 
 
-def read(path: str) -> bytes:
-    """A file's bytes, bounded."""
+def read(path: str, *, regular: bool = False) -> bytes:
+    """The bytes of a source file, bounded; `regular` refuses a FIFO and a device, which may never end."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unusable(f"cannot read {path!r}: {reason}") from None
+        data = read_local(path, MAX_BYTES + 1, regular=regular)
+    except OSError as error:
+        raise Unusable(f"cannot read {path!r}: {error.strerror}") from None
     return _bounded(data, path)
+
+
+def read_local(path: str, most: int, *, regular: bool = True) -> bytes:
+    """The first `most` bytes of a file of the user's; every failure is an OSError that names the file."""
+    waits = os.O_NONBLOCK | os.O_NOCTTY if regular and os.name == "posix" else 0
+    try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | waits)) as file:
+            if regular and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
+            return file.read(most)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+    except ValueError as error:  # a NUL character, half of a character
+        raise OSError(errno.EINVAL, str(error), path) from None
+
+
+async def off_loop(read: Callable[[], T]) -> T:
+    """The answer of a function that reads, in a thread: it may wait, and holds up nothing else."""
+    import asyncio
+
+    from cellblock.hosting.threads import in_thread
+
+    return await asyncio.wrap_future(in_thread(read, "cellblock reads"))
+
+
+async def put(session: AsyncSession, name: str, local: Path) -> int:
+    """Copy a regular file of the user's into a session, as far as its disk may hold it; the number of bytes."""
+    most = session.limits.max_disk_mb << 20
+    data = await off_loop(partial(read_local, str(local), most + 1))
+    if len(data) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(local))
+    await session.files.write(name, data)
+    return len(data)
 
 
 async def read_stdin() -> bytes:
     """All of stdin, bounded, without holding up what else goes on."""
-    import asyncio
-
-    from cellblock.hosting.threads import in_thread
 
     def read() -> bytes:
         number, data = sys.stdin.fileno(), bytearray()
@@ -41,7 +79,7 @@ async def read_stdin() -> bytes:
         return bytes(data)
 
     try:
-        return _bounded(await asyncio.wrap_future(in_thread(read, "cellblock stdin")), "stdin")
+        return _bounded(await off_loop(read), "stdin")
     except (OSError, AttributeError) as error:
         raise Unusable(f"cannot read stdin: {error}") from None
 

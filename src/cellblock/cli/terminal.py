@@ -30,7 +30,7 @@ class StreamLost(Exception):
 
 
 class _Stream:
-    """A standard stream whose failure is `StreamLost`, whoever writes to it."""
+    """A standard stream whose failure is `StreamLost`, whoever writes to it; characters it lacks are escaped."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self._name, self._stream = name, stream
@@ -39,8 +39,9 @@ class _Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
+        encoding = self._stream.encoding or "utf-8"
         try:
-            return self._stream.write(text)
+            return self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         except OSError as error:
             raise StreamLost(self._name, error) from None
 
@@ -130,8 +131,7 @@ class Printer:
         if not text:
             return
         self._cursor.in_line = not text.endswith("\n")
-        encoding = self._stream.encoding or "utf-8"
-        self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        self._stream.write(text)
         self._stream.flush()
 
     def _harmless(self, text: str) -> str:

@@ -44,13 +44,20 @@ class Place(Protocol):
 
 def open_place(location: str) -> Place | None:
     """The place that `?objects=` names; None for ""."""
+    if path := directory_of(location):
+        return DirectoryPlace(path)
     if not location:
         return None
-    if "://" in location and not location.startswith("file://"):
-        from cellblock.store.bucket import BucketPlace
+    from cellblock.store.bucket import BucketPlace
 
-        return BucketPlace.at(location)
-    return DirectoryPlace(location.removeprefix("file://"))
+    return BucketPlace.at(location)
+
+
+def directory_of(location: str) -> str:
+    """The directory that `?objects=` names; "" for a bucket and for none."""
+    if "://" in location and not location.startswith("file://"):
+        return ""
+    return os.path.expanduser(location.removeprefix("file://"))
 
 
 _HINT = "see that it is a directory which this user may read and write, and that its disk has room"

@@ -242,6 +242,8 @@ def _told(act: Callable[[], _Result], where: str, connection: psycopg.Connection
     """
     try:
         return act()
+    except UnicodeError:  # of a host, which is encoded to be looked up
+        hint, what = "", " has a host that nobody knows"
     except psycopg.Error as error:
         hint = next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
         if isinstance(error, psycopg.errors.LockNotAvailable):

@@ -104,7 +104,7 @@ class TokenWall:
 def listen(address: str) -> socket.socket:
     """A socket that listens at `HOST:PORT`, IPv6 in brackets; port 0 is any that is free. `CellblockError`."""
     host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+    if not (colon and host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536):
         raise CellblockError(f"{address!r} is not HOST:PORT", hint="127.0.0.1:8000, [::1]:8000")
     host = host.removeprefix("[").removesuffix("]")
     try:
