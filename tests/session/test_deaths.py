@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import signal
@@ -10,12 +11,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from family_tree import Process, below, inits_of, launchers, nursery_of, soon, workers_of, zygotes_of
 
 import cellblock.session.session
-from cellblock import CellblockError, CellState, Done, ExecutionLimits, Session, SessionClosed
+from cellblock import (
+    AsyncSession,
+    Cell,
+    CellblockError,
+    CellState,
+    Done,
+    ExecutionLimits,
+    Live,
+    Session,
+    SessionClosed,
+    Versioned,
+)
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell
@@ -142,6 +157,51 @@ def test_worker_that_is_killed_right_after_it_was_woken_is_told(
     assert cell.value == 41
     assert [one.name for one in cell.lost] == ["random", "time", "usual", "the last step"]
     assert {one.reason for one in cell.lost} == {"between two cells the session's process was killed by SIGKILL"}
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+@pytest.mark.parametrize("end", ["limit", "kill", "caller"])
+def test_request_that_lies_unread_until_its_host_ends_it_is_not_begun_again(
+    tmp_path: Path, end: str, lasts: bool
+) -> None:
+    name, state = ("unread", Versioned(f"sqlite:///{tmp_path}/cells.db")) if lasts else (None, Live())
+    limits = ExecutionLimits(timeout_seconds=1 if end == "limit" else 30, interrupt_grace_seconds=0.5)
+    source = "x = 2\nopen('ran', 'w').close()\nwhile True: pass"
+
+    async def run() -> tuple[Cell | None, object, list[str]]:
+        async with AsyncSession(name, state=state, limits=limits) as session:
+            await session.run("x = 1")
+            kernel: Any = session._kernel
+            while not kernel._checkpoints.newest.memory.settled:  # the worker makes its copy once it has replied
+                await anyio.sleep(0.01)
+            os.kill(kernel._link.pid, signal.SIGSTOP)
+            cell = None
+            if end == "caller":
+                with anyio.move_on_after(0.5):
+                    await session.run(source)
+            else:
+                if end == "kill":
+                    asyncio.get_running_loop().call_later(0.5, session.kill)
+                cell = await session.run(source)
+            return cell, (await session.run("x")).value, await session.files.list()
+
+    began = time.monotonic()
+    cell, x, files = anyio.run(run)
+    assert (x, files) == (1, [])
+    assert time.monotonic() - began < 20
+    if cell is not None:
+        assert cell.error is not None
+        assert (cell.error.kind, cell.rolled_back) == ("timeout" if end == "limit" else "crashed", True)
+
+
+def test_stream_that_is_read_on_after_its_session_was_closed_says_so(session: Session) -> None:
+    events = session.stream("print(1)\nwhile True: pass")
+    next(events)
+    session.kill()
+    session.close()
+    with pytest.raises(SessionClosed):
+        for _ in events:
+            pass
 
 
 def test_first_cell_that_dies_leaves_a_session_that_nothing_was_done_in(session: Session) -> None:
@@ -547,19 +607,16 @@ def test_session_whose_first_process_is_killed_is_closed_with_a_word(
     assert open_session(preload=["wave"]).run("6 * 7").value == 42
 
 
-
-
 @pytest.mark.parametrize("before", ["cell", "beside a cell", "between"])
 def test_every_call_of_a_session_whose_processes_are_all_killed_says_so(
-    open_session: Callable[..., Session], before: str
+    own: Session, launcher: Process, before: str
 ) -> None:
-    session = open_session()
+    session = own
     session.run("keep = 1\nimport time")
     session.run("open('f', 'w').write('text')")
     if before == "between":
         time.sleep(0.2)
-    family = below(launchers()[-1].pid)
-    end = partial(_end_all, [launchers()[-1], *family])
+    end = partial(_end_all, [launcher, *below(launcher.pid)])
     if before == "beside a cell":
         threading.Timer(0.1, end).start()
         with suppress(CellblockError):

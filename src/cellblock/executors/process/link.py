@@ -223,7 +223,11 @@ class Link:
             raise SessionClosed("the session was closed", hint="open a new one")
 
     def ready(self, seconds: float) -> set[int]:
-        """Descriptors with something to read, after waiting so long for the first; blocks for that time."""
+        """Descriptors with something to read, after waiting so long for the first; blocks for that time.
+
+        `SessionClosed` once the link is closed.
+        """
+        self.require_open()
         return {descriptor for descriptor, _ in self._epoll.poll(seconds)}
 
     def send(self, request: Request, end: socket.socket | None = None) -> bool:

@@ -113,7 +113,7 @@ class LinkedKernel(Kernel, Overseer):
         """Security border: a death, with what the host and the kernel know of it, whatever the worker says."""
         excess = death.excess or self.exceeded() or ""
         link = self._living()
-        untaken = (link.unread or death.untaken) and not (link.heard or excess)
+        untaken = (link.unread or death.untaken) and not (link.heard or excess or link.killed)
         return replace(death, excess=excess, untaken=untaken)
 
     def _listen(self, link: Link, channel: socket.socket) -> None:
