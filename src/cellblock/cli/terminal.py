@@ -39,9 +39,8 @@ class _Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        encoding = self._stream.encoding or "utf-8"
         try:
-            return self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            return self._stream.write(_had_by(self._stream, text))
         except OSError as error:
             raise StreamLost(self._name, error) from None
 
@@ -98,6 +97,12 @@ class _Cursor:
 _ON_TERMINAL = _Cursor()
 
 
+def _had_by(stream: TextIO, text: str) -> str:
+    """Text in characters that a stream has; others are escaped."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
 class Printer:
     """Writes to one stream. On a terminal it drops escape sequences and control characters.
 
@@ -131,7 +136,7 @@ class Printer:
         if not text:
             return
         self._cursor.in_line = not text.endswith("\n")
-        self._stream.write(text)
+        self._stream.write(_had_by(self._stream, text))
         self._stream.flush()
 
     def _harmless(self, text: str) -> str:
