@@ -26,8 +26,7 @@ _PREFIX = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]*+)?")
 _QUOTE = re.compile(r" {0,3}> ?")
 _LINES = re.compile(r"\r\n|\n|\r")
 _TIMES_READ = 2
-"""How often as much as the whole text is read past fences that end their blocks after all; from then on the first does.
-"""
+"""Lengths of the whole text that are read past fences that end their blocks after all; from then on the first does."""
 _TAB = 4
 _DEEPEST = 50
 """Quotations within each other, and list items, that are told apart."""

@@ -19,8 +19,8 @@ from cellblock.agent.signals import Said, said
 from cellblock.cell import Cell, CellError
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.models import Reply, Tokens
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import represent
 
 _SAME_AGAIN = 2

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.session.session import AsyncSession
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import text_of
 from cellblock.values.forms import Opaque
 from cellblock.values.room import held

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from cellblock.documents import fits, reading
 from cellblock.errors import LogError
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.models import Reply, Tokens, ToolRequest
 from cellblock.observe.log import Event, EventLog
 from cellblock.observe.redaction import MASK
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import line, write_json
 from cellblock.values.portable import MalformedValue
 
@@ -134,7 +134,7 @@ async def past_run(path: str | os.PathLike[str], log: EventLog | None = None) ->
 
 
 async def read_as_log(path: object, read: Callable[..., Made], *args: Any) -> Made:
-    """What `read` makes of a log, which may be long: in a thread. LogError where that is not as it expects."""
+    """Have `read` make something of a log, which may be long, in a thread. LogError where that is not as it expects."""
     with reading_log(f"{line(path)} is"):
         return await off_loop(LARGE, read, *args)
 

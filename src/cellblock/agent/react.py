@@ -20,6 +20,7 @@ from cellblock.agent.trace import Trace
 from cellblock.agent.workplace import marks_passed
 from cellblock.callers import Caller, callers
 from cellblock.errors import ModelError
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
 from cellblock.observe.log import FORMAT, EventLog
@@ -27,7 +28,6 @@ from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import spans_for
 from cellblock.session.hostloop import call
 from cellblock.session.notebook import Notebook
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.tools import Toolbox, ends_this_task
 from cellblock.text import message_of, represent, strict_json, valid, write_json
 from cellblock.tools.schema import Callee

@@ -22,9 +22,9 @@ STOPPED = 3
 INTERRUPTED = 130
 """Ctrl-C, as shells number it: 128 + SIGINT."""
 
+EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
+
+
 def reason_of(error: OSError) -> str:
     """An error of the host as a line: the file that it names, and the reason."""
     return f"{line(error.filename or '')}: {error.strerror or line(error)}".removeprefix(": ")
-
-
-EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"

@@ -272,7 +272,7 @@ def directory(path: str) -> Path:
 
 
 def _is_taken(path: Path, said: str) -> bool:
-    """Whether there is something at a path, a link too; `Unusable` for a path that the system does not take."""
+    """True if there is something at a path, a link too; `Unusable` for a path that the system does not take."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):

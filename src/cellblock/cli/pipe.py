@@ -24,7 +24,7 @@ class Pipe:
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
         self._empty = 0
-        """How many of the lines begin a statement no more than an empty one."""
+        """The number of lines ahead that begin a statement no more than an empty one."""
         self._at_end = False
         self._number = 0
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cellblock.store import Store
 
 _NAMES = {"user": "user", "name": "session", "new": "session", "tag": "tag"}
-"""What arguments are names of."""
+"""Arguments that are names, and their kinds."""
 _REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
 
 

@@ -39,8 +39,9 @@ class _Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
+        encoding = self._stream.encoding or "utf-8"
         try:
-            return self._stream.write(_had_by(self._stream, text))
+            return self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         except OSError as error:
             raise StreamLost(self._name, error) from None
 
@@ -97,12 +98,6 @@ class _Cursor:
 _ON_TERMINAL = _Cursor()
 
 
-def _had_by(stream: TextIO, text: str) -> str:
-    """Text in characters that a stream has; others are escaped."""
-    encoding = stream.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
 class Printer:
     """Writes to one stream. On a terminal it drops escape sequences and control characters.
 
@@ -112,7 +107,7 @@ class Printer:
 
     def __init__(self, stream: TextIO) -> None:
         self.is_terminal = stream.isatty()
-        self._stream = stream
+        self._stream = stream if isinstance(stream, _Stream) else _Stream("output", stream)
         self._held = ""
         self._cursor = _ON_TERMINAL if self.is_terminal else _Cursor()
 
@@ -136,7 +131,7 @@ class Printer:
         if not text:
             return
         self._cursor.in_line = not text.endswith("\n")
-        self._stream.write(_had_by(self._stream, text))
+        self._stream.write(text)
         self._stream.flush()
 
     def _harmless(self, text: str) -> str:

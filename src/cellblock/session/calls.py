@@ -13,9 +13,9 @@ import anyio
 from cellblock.errors import SessionClosed
 from cellblock.events import ToolCall
 from cellblock.executors.protocol import Kernel
+from cellblock.hosting.to_thread import off_loop
 from cellblock.session.account import Account
 from cellblock.session.background import Background
-from cellblock.session.threads import off_loop
 from cellblock.session.tools import Asked, Toolbox, ends_this_task, raised
 from cellblock.values import room
 from cellblock.values.forms import BESIDE_BYTES

@@ -160,7 +160,7 @@ class Execution:
                     self._calls.offer(event)
                 case Finished() if self._must_relieve(event):
                     return await unbroken(partial(self._relieve, event))
-                case Died(untaken=True) if not (self._given_again or self._is_to_end):
+                case Died(untaken=True) if not (self._given_again or self._expired or self._abandoned):
                     await self._give_again(event)
                 case Died():
                     return await unbroken(partial(self._bury, event))
@@ -186,11 +186,6 @@ class Execution:
         if not self._account.has_room():
             self._fill()
         return told
-
-    @property
-    def _is_to_end(self) -> bool:
-        """True once the host has seen to the cell's end: none that lay unread is begun again."""
-        return self._expired or self._killed or self._abandoned or self._full
 
     def _ended_for(self, recovery: Recovery | None = None) -> CellError | None:
         """What the cell was interrupted or killed for, if it was."""

@@ -33,6 +33,7 @@ from cellblock.executors.protocol import Capture, Kernel, too_large
 from cellblock.executors.suspects import Known, Suspects
 from cellblock.hosting import to_thread
 from cellblock.hosting.loops import OfLoop
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.patience import LOCK_SECONDS, Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
@@ -63,7 +64,6 @@ from cellblock.session.past import (
 )
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.timeline import before, deleted_since, difference, find, led_to, standing, why_private
 from cellblock.session.tools import Asked
 from cellblock.session.unbroken import unbroken

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed, StoreError
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.session.files import listing
 from cellblock.session.record import MOST_NOTE, within
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.session.unreached import in_a_line
 from cellblock.text import BadJson, bounded, line, read_json, text_of, valid
 from cellblock.tools.schema import Callee

@@ -28,6 +28,7 @@ from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
 from cellblock.hosting import clock, to_thread
 from cellblock.hosting.forks import importing
+from cellblock.hosting.to_thread import off_loop
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.patience import LOCK_SECONDS, left
@@ -46,7 +47,6 @@ from cellblock.session.background import ignored
 from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import CLEAR_FILES, HostStep, aside
-from cellblock.session.threads import off_loop
 from cellblock.session.tools import Toolbox
 from cellblock.session.turns import Stand
 from cellblock.session.unbroken import unbroken

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 import anyio
 
 from cellblock.hosting.threads import begun
-from cellblock.hosting.to_thread import LARGE as LARGE
-from cellblock.hosting.to_thread import off_loop as off_loop
 from cellblock.session.account import Share
 from cellblock.session.hostloop import carried_out
 from cellblock.waking import waker

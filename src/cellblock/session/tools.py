@@ -19,10 +19,11 @@ from weakref import WeakMethod
 import anyio
 
 from cellblock.callers import Caller, callers
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.policy import FunctionGrant
 from cellblock.session.account import Account, Share
 from cellblock.session.arguments import identifier
-from cellblock.session.threads import LARGE, Threads, off_loop
+from cellblock.session.threads import Threads
 from cellblock.text import message_of, represent, type_name
 from cellblock.tools.tool import about, listed
 from cellblock.values import portable

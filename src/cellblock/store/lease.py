@@ -101,9 +101,10 @@ def is_near(holder: Holder) -> bool:
 
 def is_gone(holder: Holder) -> bool:
     """True where a holder is known to be dead; of one on another machine, or in another container, nothing is known."""
-    if is_here(holder) and (is_left := _held_here.get(holder.nonce)) is not None:
+    here = is_here(holder)
+    if here and (is_left := _held_here.get(holder.nonce)) is not None:
         return is_left()
-    return is_near(holder) and (is_here(holder) or _has_ended(holder.pid, holder.started))
+    return is_near(holder) and (here or _has_ended(holder.pid, holder.started))
 
 
 def _has_ended(pid: int, started: int) -> bool:
@@ -114,7 +115,8 @@ def _has_ended(pid: int, started: int) -> bool:
         return True
     except PermissionError:
         pass
-    return _read(f"/proc/{pid}/stat") != "" and _started(pid) != started
+    stat = _read(f"/proc/{pid}/stat")
+    return stat != "" and _start_in(stat) != started
 
 
 class LeaseKeeper:
@@ -200,7 +202,11 @@ def _pids() -> str:
 
 def _started(pid: int) -> int:
     """When a process started, in ticks since boot; 0 if there is none, or it is dead and only not yet collected."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return _start_in(_read(f"/proc/{pid}/stat"))
+
+
+def _start_in(stat: str) -> int:
+    fields = stat.rpartition(")")[2].split()
     return int(fields[19]) if len(fields) > 19 and fields[0] not in "ZX" else 0
 
 

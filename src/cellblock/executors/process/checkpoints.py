@@ -27,7 +27,7 @@ class Frozen:
         self.gone = False
         """Whether its process is no more, though nobody let go of it."""
         self.left = False
-        """Whether something went on when it was woken: the copy that was made next may be of what that led to."""
+        """True if something went on when it was woken: the copy that was made next may be of what that led to."""
 
     def follow(self, worker: int) -> None:
         """It is of the worker of this pid, which is no copy of itself, whatever a cell says with its end."""

@@ -84,7 +84,7 @@ class Enclosure:
 
     @property
     def held(self) -> str:
-        """What was held then: all that the group may hold, or all that there is room for in one around it."""
+        """Memory that was held then: all that the group may hold, or all that there is room for in one around it."""
         if self.group is None:
             return ""
         if (most := self.group.most()) < self.group.memory_bytes * _NEARLY:

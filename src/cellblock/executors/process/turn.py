@@ -51,7 +51,7 @@ _SECONDS_BEFORE_PAUSE = 0.005
 deadlines go on. One time of reading takes a packet, of which a frame may become whole, and a chunk of each pipe."""
 
 _LAST_LOOK_SECONDS = 0.01
-"""How long what has come by a request's deadline is read. It is what the pipes and the socket hold, for 1 to 5 ms."""
+"""Seconds for reading what has come by a request's deadline: what the pipes and the socket hold takes 1 to 5 ms."""
 
 _MAX_HELD, _MAX_PLACES = 2**20, 1000
 """Bytes of text, and texts and places, that wait for an event. An honest one comes sooner."""

@@ -11,11 +11,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph.node import SandboxToolNode
 from cellblock.integrations.langgraph.prepared import called, last_answer, refused, stored
 from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
-from cellblock.session.threads import LARGE, off_loop
 
 
 def create_agent_graph(

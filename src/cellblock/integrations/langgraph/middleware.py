@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph.node import with_content
 from cellblock.integrations.langgraph.prepared import id_of, last_answer, stored
 from cellblock.integrations.langgraph.state import (
@@ -23,7 +24,6 @@ from cellblock.integrations.langgraph.state import (
     pending_update,
 )
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import inert, text_of
 
 _MOST_SHOWN = 100_000

@@ -13,9 +13,9 @@ from langchain_core.tools import BaseTool
 from langgraph.prebuilt import ToolNode
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, called, contents, id_of, last_answer, refused
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of
-from cellblock.session.threads import LARGE, off_loop
 
 
 class SandboxToolNode(ToolNode):

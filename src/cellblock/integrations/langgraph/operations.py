@@ -16,13 +16,13 @@ from typing import Any
 from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.hosting import to_thread
+from cellblock.hosting.to_thread import off_loop
 from cellblock.integrations.langgraph.searching import Search, search
 from cellblock.outputs import OutputType
 from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
 from cellblock.session.record import MOST_NOTE
 from cellblock.session.session import AsyncSession
-from cellblock.session.threads import off_loop
 from cellblock.text import cut, name, row, valid
 
 MOST_FILE_BYTES = 20 * 2**20

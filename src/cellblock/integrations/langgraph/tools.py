@@ -18,13 +18,13 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field, ValidationError
 
 from cellblock.errors import CellblockError
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph import operations
 from cellblock.integrations.langgraph.operations import Call, Told, key_of
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.session.session import AsyncSession
-from cellblock.session.threads import LARGE, off_loop
 from cellblock.text import message_of, misfits, row, type_name
 
 _MOST_SAID = 10_000
