@@ -154,7 +154,6 @@ def _wait(
 ) -> int | Branch:
     """In the copy: be frozen until the host says to wake. Ends here when the host lets go. Returns in branches, too."""
     try:
-        os.setsid()  # what is sent to the process's group is not for us
         descriptors.let_go(found)
         channel.send(control.READY)
         message, ends = control.receive(channel)
