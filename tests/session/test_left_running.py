@@ -27,6 +27,10 @@ LEFT = {
         "threading.Thread(target=lambda: (subprocess.run(['sleep', '0.2']), act())).start()"
     ),
     "process": "p = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo done > out.txt'])",
+    "process beside one that has ended": (
+        "e = subprocess.Popen(['true'])\ntime.sleep(0.2)\n"
+        "p = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo done > out.txt'])"
+    ),
     "process of a process": "subprocess.run(['sh', '-c', '(sleep 0.2; echo done > out.txt) &'])",
     "forked process": "if not os.fork():\n    act()\n    os._exit(0)",
 }
@@ -314,3 +318,25 @@ def test_session_without_anything_left_is_committed_by_its_steps_alone(opened: O
     session.run("y = 2")
     session.close()
     assert [one.kind for one in opened().log()] == ["python"] * 10 + ["shell", "open"]
+
+
+ENDED = {
+    "a child": "p = subprocess.Popen(['true'])",
+    "children": "for _ in range(3): subprocess.Popen(['true'])",
+    "a killed child": "if not (pid := os.fork()): signal.pause()\nos.kill(pid, 9)",
+    "a child of a child": "subprocess.run(['sh', '-c', 'true &'])",
+}
+
+
+@pytest.mark.parametrize("ended", ENDED)
+def test_processes_that_have_ended_are_saved_once_though_nobody_waits_for_them(opened: Open, ended: str) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(f"{ENDED[ended]}\ntime.sleep(0.3)")
+    session.flush()
+    saved = session.log()
+    for _ in range(3):
+        session.flush()
+    assert session.log() == saved
+    session.run("x = 1")
+    assert len(session.log()) == len(saved) + 1

@@ -308,10 +308,24 @@ def are_left() -> bool:
     if not _is_alone() or any(signal.getitimer(timer)[0] for timer in _TIMERS):
         return True
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if not _has_ended(os.P_ALL, 0):
+            return True
+        with open("/proc/thread-self/children", encoding="ascii") as told:
+            children = told.read().split()
     except ChildProcessError:
         return False
-    return True
+    except OSError:  # no /proc on this host, or a kernel that does not list them
+        return True
+    for child in children:
+        with contextlib.suppress(ChildProcessError):  # a copy, which no wait of a cell's meets
+            if not _has_ended(os.P_PID, int(child)):
+                return True
+    return False
+
+
+def _has_ended(kind: int, child: int) -> bool:
+    """True if a child has ended, and holds nothing but its exit status. ChildProcessError where there is none."""
+    return os.waitid(kind, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _is_alone() -> bool:
