@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cellblock.store import Commit
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MOST_REASON = 200
+_MOST_REASON, _MOST_NOTED = 200, 2000
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
@@ -605,6 +605,7 @@ class Turns:
         if execution.is_fresh:
             self._settle(is_fresh=True)
         self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
+        self._note = (self._note + execution.recorder.killed)[:_MOST_NOTED]
         if cell.ok and then is not None:
             await then()
         return cell

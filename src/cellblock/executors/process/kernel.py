@@ -657,7 +657,7 @@ class ProcessKernel(LinkedKernel):
     def _most_processes(self) -> int:
         return self._spec.limits.max_processes + self._spec.limits.max_checkpoints + _BESIDE
 
-    def curbed(self) -> str | None:
+    def _curbed(self) -> str | None:
         return self._shell.curbed()
 
     async def how_it_ended(self) -> Died:

@@ -28,6 +28,7 @@ from cellblock.executors.process.turn import Before, Overseer, ProcessTurn
 from cellblock.executors.process.waits import processor_seconds, stands_still
 from cellblock.executors.protocol import (
     Capabilities,
+    Curbed,
     Died,
     Fetch,
     Kernel,
@@ -73,6 +74,8 @@ class LinkedKernel(Kernel, Overseer):
         self._open = True
         self._link: Link | None = None
         self._policy = policy_of(spec)
+        self._untold: str | None = None
+        """What was held when a process was killed, where nobody has told it yet."""
         room.count(self)
 
     @property
@@ -121,6 +124,14 @@ class LinkedKernel(Kernel, Overseer):
         link.watch_notices(channel.fileno())
         if self._enclosure.group is not None:
             link.watch_group(self._enclosure.group)
+
+    def curbed(self) -> str | None:
+        untold, self._untold = self._untold, None
+        return self._curbed() or untold
+
+    def _curbed(self) -> str | None:
+        """As `curbed`, by what the session's first process has told since this was last asked."""
+        raise NotImplementedError
 
     @property
     def ended(self) -> bool:
@@ -209,7 +220,8 @@ class LinkedKernel(Kernel, Overseer):
                 if not turn.sent:
                     await turn.send_rest(seconds)
                 while not isinstance(event := await turn.next(), Finished | Died):
-                    continue
+                    if isinstance(event, Curbed):
+                        self._untold = event.held
             if not isinstance(event, Finished) or event.failure is not None:
                 return False
             await self.write(event.beside, buffers)
