@@ -497,7 +497,6 @@ class ProcessKernel(LinkedKernel):
         assert state.memory is not None
         with await _apart(state.memory, CellblockError, sole=True) as apart:
             link = self._link = Link()
-            link.is_parted = True
             try:
                 message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
                 numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
@@ -513,7 +512,8 @@ class ProcessKernel(LinkedKernel):
                 awake = None
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
-        examine(inner_pid(link.pid, 1), state.memory.pid(), inner_pid(stem._living().pid), processes)
+        link.parted = inner_pid(link.pid, 1)
+        examine(link.parted, state.memory.pid(), inner_pid(stem._living().pid), processes)
         first.follow(link.pid)
         link.adopt(state.names)
         group = self._enclosure.enclose(link.pid)
@@ -668,7 +668,9 @@ class ProcessKernel(LinkedKernel):
             status = None
             if token:
                 status = await to_thread.run_sync(self._family.how_it_ended, token)
-            elif not self._living().is_parted:
+            elif self._stem is not None and self._living().parted:
+                status = await self._stem._shell.parted(self._living().parted)
+            else:
                 status = await self._shell.ending(DEATH_SECONDS)
             death = self._shell.explain(death_of(status))
         return self._judged(death)

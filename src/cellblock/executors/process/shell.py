@@ -275,6 +275,14 @@ class Shell:
         """Have init let a frozen copy, by its number there, make the worker of a branch; 0 ends that."""
         await self._asked_apart("part", copy=copy)
 
+    async def parted(self, worker: int) -> int | None:
+        """The wait status of a branch's first worker that has ended; None where init does not know it."""
+        try:
+            status = (await self._asked_apart("parted", worker=worker))[0]["status"]
+        except CellblockError:
+            return None
+        return status if isinstance(status, int) else None
+
     async def _asked_apart(self, what: str, **more: object) -> tuple[dict[str, object], list[int]]:
         """What init answers on a channel of its own: the turn of a cell that runs hears the other."""
         ours, theirs = control.pair()
