@@ -137,6 +137,25 @@ def test_what_was_held_before_a_set_back_is_no_reason_for_a_later_death(
     assert ended.message == "the session's process left with status 7"
 
 
+@pytest.mark.parametrize("killed", ["a process", "the worker"])
+def test_kill_that_the_first_process_has_told_is_not_told_again_for_the_kernels_count(
+    session: Session, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
+    """Both have killed, and the kernel tells by a count: what it has counted by then is no news later."""
+    session.run("x = 41\nimport os")
+    kernel: Any = session._session._kernel
+    counted = [1]
+    monkeypatch.setattr(kernel._enclosure, "killed", lambda: counted.pop() if counted else 0)
+    held = {"curbed": "300 MB, over their memory limit", "unruly": False}
+    kernel._shell._note({**held, "worker": killed == "the worker"})
+    kernel._link.alarmed = killed == "a process"
+    first = session.run("x" if killed == "a process" else "os._exit(7)")
+    assert "held 300 MB, over their memory limit" in first.text
+    kernel._link.alarmed = True
+    after = session.run("x")
+    assert (after.text, after.value) == ("41", 41)
+
+
 def test_worker_that_is_killed_right_after_it_was_woken_is_told(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

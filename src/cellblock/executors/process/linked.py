@@ -114,7 +114,8 @@ class LinkedKernel(Kernel, Overseer):
 
     def _judged(self, death: Died) -> Died:
         """Security border: a death, with what the host and the kernel know of it, whatever the worker says."""
-        excess = death.excess or self.exceeded() or ""
+        exceeded = self.exceeded()  # its count is read, whoever else has killed
+        excess = death.excess or exceeded or ""
         link = self._living()
         untaken = (link.unread or death.untaken) and not (link.heard or excess or link.killed)
         return replace(death, excess=excess, untaken=untaken)
