@@ -247,6 +247,9 @@ class ProcessKernel(LinkedKernel):
 
     def _note_gone(self) -> None:
         """Take note of the checkpoints that are no more."""
+        while self._shell.unkept:
+            if (state := self._checkpoints.of(self._shell.unkept.pop())) is not None:
+                state.unkept = True
         while self._shell.gone:
             number, bound = self._shell.gone.pop(0)
             if bound:
@@ -266,6 +269,8 @@ class ProcessKernel(LinkedKernel):
             self._left_at = self._checkpoints.latest
 
     async def _has_copy(self) -> bool:
+        if self._checkpoints.newest.unkept:
+            return False
         if (memory := self._checkpoints.newest.memory) is None:
             return bool(self._spec.limits.max_checkpoints)  # nothing was run: a new worker is as good
         await self._checkpoints.pids()  # the copy may not have been made yet, or never be
@@ -447,8 +452,9 @@ class ProcessKernel(LinkedKernel):
 
     @property
     def branchable(self) -> bool:
-        memory = self._checkpoints.newest.memory
-        return memory is not None and not memory.lost
+        self._note_gone()
+        newest = self._checkpoints.newest
+        return not newest.unkept and newest.memory is not None and not newest.memory.lost
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
@@ -541,6 +547,7 @@ class ProcessKernel(LinkedKernel):
 
     async def _recover(self, steps: int) -> Recovery:
         self.kill()
+        self._note_gone()
         self._files_changed = False
         self._left_at = -1
         names = self._living().names if self._link is not None else {}
@@ -565,6 +572,8 @@ class ProcessKernel(LinkedKernel):
         missed = await self._shell.sweep(spared=spared, forgotten=forgotten, attaches=attaches, **more)
         if self._enclosure.full:
             await to_thread.run_sync(self._enclosure.await_room)
+        if state.unkept:
+            return None
         if state.memory is None:
             if self._stem is not None:
                 raise SessionClosed("no checkpoint of the branch is left", hint="make another")

@@ -63,6 +63,8 @@ class Shell:
         self.gone: list[tuple[int, str]] = []
         """Checkpoints that init has told are no more: all up to a number, with the limit they were let go for; or that
         of one whose copy has ended, and ""."""
+        self.unkept: list[int] = []
+        """Checkpoints whose files init could not remember."""
         self._asked = self._kept = 0
         self._expected: tuple[int, list[int]] = 0, []
         self._to_keep = self._answer_expected = self._answer_awaited = b""
@@ -186,6 +188,8 @@ class Shell:
                 self._kept = number
             case {"let go": int(number), "for": str(limit)}:
                 self.gone.append((number, limit))
+            case {"unkept": int(number)}:
+                self.unkept.append(number)
             case {"gone": int(number)}:
                 self.gone.append((number, ""))
             case {"failed": str(what), "reason": str(reason)}:

@@ -124,8 +124,8 @@ class Service:
         what = str(message["do"])
         done = self._border.carry_out(what, lambda: self._answers[what](message, descriptors), asked=True)
         control.close_all(descriptors)
-        if what == "keep" and not done:  # the checkpoint has no files to go back to
-            control.tell(self._channel, {"gone": message["number"]})
+        if what == "keep" and not done:
+            control.tell(self._channel, {"unkept": message["number"]})
             control.tell(self._channel, {"kept": message["number"]})
 
     def _copy_more(self) -> None:
