@@ -387,7 +387,7 @@ class Execution:
 
 
 async def sendable(kernel: Kernel, request: Request) -> Request:
-    """A request for the process that there is: with its large buffers in that one's memory, where they can be put there.
+    """A request for the process that there is: with its large buffers in the memory of that one, where they can be.
 
     Where the process has ended the request is as it was: its turn finds that, and another process is given it.
     """
