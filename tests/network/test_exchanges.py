@@ -6,11 +6,15 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from raw_server import RESETS, RawServer, raw_server
 
 from cellblock.executors.door.door import Door
+from cellblock.executors.door.message import Refused, Unchunked
 from cellblock.network import Traffic, destinations
 
 pytestmark = [pytest.mark.threat("W3"), pytest.mark.threat("W7"), pytest.mark.timeout(60)]
@@ -180,7 +184,7 @@ def test_a_malformed_chunk_ends_the_exchange(make: MakeDoor, body: bytes) -> Non
         ),
         (b"HTTP/1.1 204 None\r\nA: b\r\n\r\nhello", b"HTTP/1.1 204 None\r\nA: b\r\nConnection: close\r\n\r\n"),
         (b"HTTP/1.1 304 Same\r\nContent-Length: 9\r\n\r\n", b"HTTP/1.1 304 Same\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"),
-        (b"HTTP/1.0 304 Same\r\nTransfer-Encoding: chunked\r\n\r\n", b"HTTP/1.1 304 Same\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"),
+        (b"HTTP/1.0 304 Same\r\nTransfer-Encoding: chunked\r\n\r\n", b"HTTP/1.1 304 Same\r\nConnection: close\r\n\r\n"),
     ],
 )  # fmt: skip
 def test_an_answer_ends_where_its_head_says_whatever_the_server_does(
@@ -347,3 +351,56 @@ def test_a_client_that_floods_small_chunks_leaves_the_others_their_turn(make: Ma
         finally:
             over.set()
             flooding.join()
+
+
+_PARTS = st.sampled_from(
+    [
+        b"0\r\n",
+        b"1\r\n",
+        b"5;a=b\r\n",
+        b"005 \r\n",
+        b"a\r\n",
+        b"x",
+        b"hello",
+        b"helloworld",
+        b"\r\n",
+        b"\r",
+        b"\n",
+        b"a: b\r\n",
+        b" ",
+        b"f" * 400,
+    ]
+)
+
+
+@given(st.lists(_PARTS, max_size=12), st.lists(st.integers(0, 60), max_size=8))
+@example([b"5;a=b\r\n", b"hello", b"\r\n", b"0\r\n", b"a: b\r\n", b"\r\n"], [1, 12, 14, 20])
+def test_a_body_in_chunks_is_read_as_others_read_it_wherever_it_is_cut(parts: list[bytes], cuts: list[int]) -> None:
+    data = b"".join(parts)
+    edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    whole, is_over = _unchunked([data])
+    assert _unchunked([data[start:end] for start, end in pairwise(edges)]) == (whole, is_over)
+    assert _unchunked([data[at : at + 1] for at in range(len(data))]) == (whole, is_over)
+    h11 = pytest.importorskip("h11")
+    if is_over:
+        reference = h11.Connection(h11.CLIENT)
+        reference.send(h11.Request(method="GET", target="/", headers=[("Host", "a")]))
+        reference.receive_data(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + data)
+        assert isinstance(reference.next_event(), h11.Response)
+        read = bytearray()
+        while isinstance(event := reference.next_event(), h11.Data):
+            read += event.data
+        assert isinstance(event, h11.EndOfMessage)
+        assert read == whole
+
+
+def _unchunked(pieces: list[bytes]) -> tuple[bytes | None, bool]:
+    """What a body has in it, and whether it has ended; None where it is malformed."""
+    body, found = Unchunked(), b""
+    try:
+        for piece in pieces:
+            if not body.is_over:
+                found += body.passed(piece)
+    except Refused:
+        return None, False
+    return found, body.is_over

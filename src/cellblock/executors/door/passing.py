@@ -42,10 +42,10 @@ class Stream:
 
     async def some(self) -> bytes:
         """The next bytes; b"" where the other end has ended."""
+        await asyncio.sleep(0)  # where bytes wait already, nothing else gives way to other connections
         if held := self._held:
             self._held = b""
             return held
-        await asyncio.sleep(0)  # where bytes wait already, nothing below gives way to other connections
         data = await asyncio.get_running_loop().sock_recv(self._end, _CHUNK)
         self._passes(0, len(data))
         return data

@@ -71,12 +71,12 @@ def read_answer(head: bytes, wanted: Wanted) -> Answer:
     if (status := int(line[1])) == 101:
         raise Refused(400, "it changes the protocol, which nobody asked for")
     is_interim = status < 200
-    body = headers.body(Unchunked if wanted.is_old else Chunked) or Body()
-    return Answer(
-        head=written([b"HTTP/1.1 " + line[1] + line[2]], headers, body, *(() if is_interim else (_CLOSE,))),
-        body=Sized(0) if is_interim or wanted.has_answer_s_head_alone or status in _WITHOUT_BODY else body,
-        is_interim=is_interim,
-    )
+    status_line, last = [b"HTTP/1.1 " + line[1] + line[2]], () if is_interim else (_CLOSE,)
+    body = headers.body(Unchunked if wanted.is_old else Chunked)
+    if is_interim or wanted.has_answer_s_head_alone or status in _WITHOUT_BODY:
+        told = None if isinstance(body, Chunked) else body  # some clients wait for chunks where a header says so
+        return Answer(head=written(status_line, headers, told, *last), body=Sized(0), is_interim=is_interim)
+    return Answer(head=written(status_line, headers, body, *last), body=body or Body(), is_interim=False)
 
 
 def _destination(text: str) -> Destination:
