@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from raw_server import RESETS, RawServer, raw_server
 
+from cellblock.executors.door import door as doors
 from cellblock.executors.door.door import Door
 from cellblock.executors.door.message import Refused, Unchunked
 from cellblock.network import Traffic, destinations
@@ -235,6 +236,18 @@ def test_an_answer_that_is_none_is_told(make: MakeDoor, answer: bytes, why: str)
         assert said.partition(b"\r\n")[0] == f"HTTP/1.1 502 the answer of {server.place}: {why}".encode()
         assert ended
         assert (door.traffic.connections, door.traffic.connections_refused) == (1, 0)
+
+
+@pytest.mark.parametrize("answer", [RESETS, b"HTTP/1.1 200 OK\r\n"])
+def test_a_server_that_breaks_off_or_is_silent_is_told(
+    make: MakeDoor, answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "IDLE_SECONDS", 0.5)
+    with raw_server(answer, stays=True) as server:
+        _, port = make(server)
+        said, ended = _ask(port, _get(server))
+        told = f"HTTP/1.1 502 {server.place} broke off, or was silent for 0 s"
+        assert (said.partition(b"\r\n")[0], ended) == (told.encode(), True)
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])

@@ -46,7 +46,7 @@ class Body:
     header: tuple[bytes, ...] = ()
     """The header that says where it ends."""
     needs_end = False
-    """Whether one that the connection's end cuts is incomplete."""
+    """A connection that ends before the body does cuts it."""
     is_over = False
 
     def passed(self, data: bytes) -> bytes:
@@ -93,7 +93,7 @@ class Chunked(Body):
         return self._written(bytes(found))
 
     def _begins(self) -> bool:
-        """Read the size of the next chunk: whether one begins."""
+        """Read the size of the next chunk; False where it has not come yet, or none comes."""
         if not self._is_last:
             if (line := _SIZE.match(self._held)) is None:
                 is_cut = b"\r\n".startswith(bytes(self._held[:2])) and self._held.find(b"\r\n", 2) < 0

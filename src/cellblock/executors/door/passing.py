@@ -1,4 +1,4 @@
-"""What passes between a client and a server: a tunnel, or one request with its answer and nothing after them."""
+"""Passing bytes between a client and a server: a tunnel, or one request with its answer and nothing after them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stream:
         self._passes = passes
         self._held = b""
         self.is_answered = False
-        """Whether an answer to this client has begun."""
+        """An answer to this client has begun: nothing else can be told it."""
 
     async def head(self, whose: str) -> bytes:
         """The bytes up to an empty line, with it; b"" where the other end ends before."""

@@ -1,4 +1,4 @@
-"""Security border: what a client inside asks the door for, and what a server answers, as the rules here allow it."""
+"""Security border: requests of a client inside, and answers of servers, from their heads. The rules here allow them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ _WITHOUT_BODY = (204, 304)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is asked for: a tunnel to a place, or, with a `head`, that this is sent there and the body after it."""
+    """A request: a tunnel to a place, or, with a `head`, that this is sent there and the body after it."""
 
     destination: Destination
     head: bytes = b""
     body: Body | None = None
     is_old: bool = False
-    """Whether the client speaks HTTP/1.0, which knows neither chunks nor interim answers."""
-    has_answer_s_head_alone: bool = False
+    """The client speaks HTTP/1.0, which knows neither chunks nor interim answers."""
+    is_head: bool = False
+    """The method is HEAD: the answer has no body, whatever its headers say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a server answers, as the client gets it: an interim answer is followed by another one."""
+    """A server's answer, as the client gets it; an interim one (1xx) is followed by another."""
 
     head: bytes
     body: Body
@@ -59,12 +60,12 @@ def read(head: bytes) -> Wanted:
         head=written(first, headers, body, _CLOSE),
         body=body,
         is_old=is_old,
-        has_answer_s_head_alone=method == "HEAD",
+        is_head=method == "HEAD",
     )
 
 
 def read_answer(head: bytes, wanted: Wanted) -> Answer:
-    """What a server answers to it; `Refused` says what is wrong with that."""
+    """The answer to a request, from its head; `Refused` says what is wrong with it."""
     first, headers = parted(head)
     if (line := _STATUS.fullmatch(first)) is None:
         raise Refused(400, "not HTTP")
@@ -73,7 +74,7 @@ def read_answer(head: bytes, wanted: Wanted) -> Answer:
     is_interim = status < 200
     status_line, last = [b"HTTP/1.1 " + line[1] + line[2]], () if is_interim else (_CLOSE,)
     body = headers.body(Unchunked if wanted.is_old else Chunked)
-    if is_interim or wanted.has_answer_s_head_alone or status in _WITHOUT_BODY:
+    if is_interim or wanted.is_head or status in _WITHOUT_BODY:
         told = None if isinstance(body, Chunked) else body  # some clients wait for chunks where a header says so
         return Answer(head=written(status_line, headers, told, *last), body=Sized(0), is_interim=is_interim)
     return Answer(head=written(status_line, headers, body, *last), body=body or Body(), is_interim=False)
