@@ -20,9 +20,9 @@ import anyio
 
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.hosting.clock import now
 from cellblock.hosting.conditions import replaced, require
 from cellblock.hosting.forks import Lock, emptied, importing
+from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import BEFORE_THE_END, begun, told
 from cellblock.text import message_of, type_name
 
@@ -150,6 +150,8 @@ def _ended(tasks: set[asyncio.Task[None]], answer: Answer[Any], task: asyncio.Ta
 
 async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
     carried_out.set(True)
+    if (sniffio := sys.modules.get("sniffio")) is not None:  # the caller may be called from trio, and this is not
+        sniffio.current_async_library_cvar.set(None)
     try:
         answer.give(await function())
     except BaseException as error:  # the caller's
@@ -260,20 +262,6 @@ def is_own_step() -> bool:
     return carried_out.get() if running is None else running is _loop
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """A loop as the program's own are, uvloop's say, since its tools run there; asyncio's go by the engine's clock.
-
-    A border: a policy of the program's that raises, whatever it is, is passed over.
-    """
-    try:
-        loop = asyncio.new_event_loop()
-    except Exception:
-        loop = asyncio.SelectorEventLoop()
-    if isinstance(loop, asyncio.BaseEventLoop):
-        loop.time = now  # type: ignore[method-assign]
-    return loop
-
-
 def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not.
 
@@ -281,8 +269,9 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     """
     global _loop, _wakes_by
     try:
-        loop = _new_loop()
-        asyncio.set_event_loop(loop)
+        loop = new_loop()
+        with suppress(Exception):  # a border, as in `new_loop`
+            asyncio.set_event_loop(loop)
         for_ever = loop.create_task(_for_ever(started))
         while True:
             try:

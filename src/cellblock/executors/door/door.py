@@ -21,6 +21,7 @@ from cellblock.executors import room
 from cellblock.executors.door.addresses import is_own, why_not_public
 from cellblock.executors.door.request import MAX_HEAD, Refused, Wanted, read
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import begun, in_thread
 from cellblock.network import Destination, Traffic
 
@@ -334,7 +335,7 @@ def loop() -> asyncio.AbstractEventLoop:
         here = os.getpid()
         if here not in _loops:
             _loops.clear()
-            _loops[here] = asyncio.new_event_loop()
+            _loops[here] = new_loop()
             begun(_loops[here].run_forever, name="cellblock-doors")
         return _loops[here]
 
