@@ -114,7 +114,7 @@ def answer_of(start: Callable[..., None], *args: object) -> Any:
     """
     answer = Answer[Any](_loop_to_wait_for())
     try:
-        answer.loop.call_soon_threadsafe(partial(start, *args, answer))
+        answer.loop.call_soon_threadsafe(_begin, start, *args, answer)
         return _result(answer)
     except BaseException:
         _cancel(answer)
@@ -130,9 +130,17 @@ def finish(function: Callable[[], Awaitable[object]]) -> None:
     if sys.is_finalizing() or _is_deaf():
         return
     answer = Answer[Any](our_loop())
-    answer.loop.call_soon_threadsafe(in_task, _tasks, function, answer)
+    answer.loop.call_soon_threadsafe(_begin, in_task, _tasks, function, answer)
     if not is_own_step():
         _result(answer)
+
+
+def _begin(start: Callable[..., None], *args: object) -> None:
+    """On our loop, in a copy of the caller's context: begin a call, which is no task of another library's, trio say."""
+    carried_out.set(True)
+    if (sniffio := sys.modules.get("sniffio")) is not None:
+        sniffio.current_async_library_cvar.set(None)
+    start(*args)
 
 
 def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
@@ -149,9 +157,6 @@ def _ended(tasks: set[asyncio.Task[None]], answer: Answer[Any], task: asyncio.Ta
 
 
 async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
-    carried_out.set(True)
-    if (sniffio := sys.modules.get("sniffio")) is not None:  # the caller may be called from trio, and this is not
-        sniffio.current_async_library_cvar.set(None)
     try:
         answer.give(await function())
     except BaseException as error:  # the caller's
@@ -182,7 +187,7 @@ class Run(Generic[T]):
     def __init__(self, function: Callable[[], Awaitable[T]], *, done: Callable[[], None] | None = None) -> None:
         """`done` is called on our loop once it has ended."""
         self._answer = Answer[T](_loop_to_wait_for(), then=done)
-        self._answer.loop.call_soon_threadsafe(in_task, _tasks, function, self._answer)
+        self._answer.loop.call_soon_threadsafe(_begin, in_task, _tasks, function, self._answer)
 
     def result(self) -> T:
         """Wait for its result. What is raised in the waiting thread cancels it, as in `answer_of`."""
