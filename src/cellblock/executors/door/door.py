@@ -23,6 +23,7 @@ from cellblock.executors.door.message import Refused
 from cellblock.executors.door.passing import Stream, exchange, tunnel
 from cellblock.executors.door.request import Wanted, read
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import begun, in_thread
 from cellblock.network import Destination, Traffic
 
@@ -296,7 +297,7 @@ def loop() -> asyncio.AbstractEventLoop:
         here = os.getpid()
         if here not in _loops:
             _loops.clear()
-            _loops[here] = asyncio.new_event_loop()
+            _loops[here] = new_loop()
             begun(_loops[here].run_forever, name="cellblock-doors")
         return _loops[here]
 
