@@ -1,37 +1,9 @@
 """Runs the code that LLM agents write: statefully, behind kernel walls, reversibly.
 
-Public names load on first use, so that `import cellblock` stays cheap; but for errors, which are needed where no other
-module can be imported any more.
+Public names load on first use, so that `import cellblock` stays cheap.
 """
 
 from __future__ import annotations
-
-from cellblock.errors import CaptureFailed as CaptureFailed
-from cellblock.errors import CellblockError as CellblockError
-from cellblock.errors import FileRefused as FileRefused
-from cellblock.errors import ImageNotBuilt as ImageNotBuilt
-from cellblock.errors import IsolationUnavailable as IsolationUnavailable
-from cellblock.errors import LeaseLost as LeaseLost
-from cellblock.errors import LogError as LogError
-from cellblock.errors import MergeConflict as MergeConflict
-from cellblock.errors import ModelError as ModelError
-from cellblock.errors import MountRefused as MountRefused
-from cellblock.errors import PreloadFailed as PreloadFailed
-from cellblock.errors import QuotaReached as QuotaReached
-from cellblock.errors import RestoreFailed as RestoreFailed
-from cellblock.errors import SecurityError as SecurityError
-from cellblock.errors import SessionBusy as SessionBusy
-from cellblock.errors import SessionClosed as SessionClosed
-from cellblock.errors import SessionHeld as SessionHeld
-from cellblock.errors import SourceRejected as SourceRejected
-from cellblock.errors import StepLimitReached as StepLimitReached
-from cellblock.errors import StoreDamaged as StoreDamaged
-from cellblock.errors import StoreError as StoreError
-from cellblock.errors import TaskFailed as TaskFailed
-from cellblock.errors import UnknownCell as UnknownCell
-from cellblock.errors import UnknownCommit as UnknownCommit
-from cellblock.errors import UnknownSession as UnknownSession
-from cellblock.errors import UnpicklableError as UnpicklableError
 
 TYPE_CHECKING = False  # type checkers know it by its name; `typing` is most of what importing us would cost
 
@@ -46,6 +18,32 @@ if TYPE_CHECKING:
     from cellblock.cell import CellState as CellState
     from cellblock.cell import Lost as Lost
     from cellblock.container import Container as Container
+    from cellblock.errors import CaptureFailed as CaptureFailed
+    from cellblock.errors import CellblockError as CellblockError
+    from cellblock.errors import FileRefused as FileRefused
+    from cellblock.errors import ImageNotBuilt as ImageNotBuilt
+    from cellblock.errors import IsolationUnavailable as IsolationUnavailable
+    from cellblock.errors import LeaseLost as LeaseLost
+    from cellblock.errors import LogError as LogError
+    from cellblock.errors import MergeConflict as MergeConflict
+    from cellblock.errors import ModelError as ModelError
+    from cellblock.errors import MountRefused as MountRefused
+    from cellblock.errors import PreloadFailed as PreloadFailed
+    from cellblock.errors import QuotaReached as QuotaReached
+    from cellblock.errors import RestoreFailed as RestoreFailed
+    from cellblock.errors import SecurityError as SecurityError
+    from cellblock.errors import SessionBusy as SessionBusy
+    from cellblock.errors import SessionClosed as SessionClosed
+    from cellblock.errors import SessionHeld as SessionHeld
+    from cellblock.errors import SourceRejected as SourceRejected
+    from cellblock.errors import StepLimitReached as StepLimitReached
+    from cellblock.errors import StoreDamaged as StoreDamaged
+    from cellblock.errors import StoreError as StoreError
+    from cellblock.errors import TaskFailed as TaskFailed
+    from cellblock.errors import UnknownCell as UnknownCell
+    from cellblock.errors import UnknownCommit as UnknownCommit
+    from cellblock.errors import UnknownSession as UnknownSession
+    from cellblock.errors import UnpicklableError as UnpicklableError
     from cellblock.events import Done as Done
     from cellblock.events import ToolCall as ToolCall
     from cellblock.guard.lint import lint as lint
@@ -70,7 +68,37 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
+_ERRORS = (
+    "CaptureFailed",
+    "CellblockError",
+    "FileRefused",
+    "ImageNotBuilt",
+    "IsolationUnavailable",
+    "LeaseLost",
+    "LogError",
+    "MergeConflict",
+    "ModelError",
+    "MountRefused",
+    "PreloadFailed",
+    "QuotaReached",
+    "RestoreFailed",
+    "SecurityError",
+    "SessionBusy",
+    "SessionClosed",
+    "SessionHeld",
+    "SourceRejected",
+    "StepLimitReached",
+    "StoreDamaged",
+    "StoreError",
+    "TaskFailed",
+    "UnknownCell",
+    "UnknownCommit",
+    "UnknownSession",
+    "UnpicklableError",
+)
+
 _HOME = {
+    **dict.fromkeys(_ERRORS, "cellblock.errors"),
     "AgentMemory": "cellblock.agent.memory",
     "CodeAgent": "cellblock.agent.code",
     "Prompts": "cellblock.agent.prompts",
@@ -105,7 +133,7 @@ _HOME = {
 
 _ALIASES = {"TinyCodeAgent": "CodeAgent"}
 
-__all__ = sorted([*_HOME, "__version__", *(name for name, value in [*globals().items()] if isinstance(value, type))])
+__all__ = sorted([*_HOME, "__version__"])
 
 
 def __getattr__(name: str) -> object:

@@ -386,12 +386,6 @@ def test_ids_differ_where_the_random_bytes_do_not(monkeypatch: pytest.MonkeyPatc
     assert len({unique_word(2) for _ in range(1000)} | {unique_bytes(2).hex() for _ in range(1000)}) == 2000
 
 
-def test_errors_are_there_without_another_import() -> None:
-    program = "import cellblock, sys\nsys.modules['importlib'] = None\nprint(cellblock.CellblockError.__name__)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
-    assert (done.stdout, done.stderr) == ("CellblockError\n", "")
-
-
 def test_interpreter_that_may_not_be_executed_is_told_with_what_helps(tmp_path: Path) -> None:
     python = tmp_path / "python3"
     python.touch(0o600)
