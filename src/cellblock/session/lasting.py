@@ -511,7 +511,7 @@ class Lasting:
     ) -> None:  # fmt: skip
         """Have a cell committed, by the id of its step, or as it was planned to be run `again`, unless it is."""
         if again is not None and again.commit is not None:
-            self._stands_again(id, again.commit, rolled_back=isinstance(again.do, Replay) and again.do.rolled_back)
+            self._stands_again(id, again.commit, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
             return
         first = cell.source.strip().partition("\n")[0]
         own, self._entries = self._entries, []
@@ -525,7 +525,7 @@ class Lasting:
     ) -> None:  # fmt: skip
         """The host did something to the session: have it committed, unless it is. `committed` tells when it is."""
         if again is not None and again.commit is not None:
-            self._stands_again(id, again.commit, rolled_back=isinstance(again.do, Replay) and again.do.rolled_back)
+            self._stands_again(id, again.commit, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
             return
         logged = bool(entries or again)
         step = self._step(
@@ -534,14 +534,14 @@ class Lasting:
         step.host, step.during, step.overwritten = host, during, overwritten
         self._enqueue(step)
 
-    def _stands_again(self, step: str, commit: str, *, rolled_back: bool) -> None:
+    def _stands_again(self, step: str, commit: str, *, is_same: bool) -> None:
         """The session stands after a step that was taken again, whose commit holds no state."""
-        self._note_lack(commit, self._commits.get(self._tip), rolled_back=rolled_back)
+        self._note_lack(commit, self._commits.get(self._tip), is_same=is_same)
         self.stands(step, commit)
 
-    def _note_lack(self, commit: str, before: str | None, *, rolled_back: bool) -> None:
-        """A commit holds no state: it lacks one, unless its cell changed nothing and the commit before has that."""
-        if not rolled_back or before in self._lacking:
+    def _note_lack(self, commit: str, before: str | None, *, is_same: bool) -> None:
+        """A commit holds no state: it lacks one, unless that is the same as of the commit before, which has it."""
+        if not is_same or before in self._lacking:
             self._lacking.add(commit)
 
     async def start(self, kernel: Kernel) -> None:
@@ -868,8 +868,8 @@ class Lasting:
                 return False
             commit = self._write(batch, step, snapshot)
             if not commit.snapshot:
-                rolled_back = step.cell is not None and step.cell.rolled_back
-                self._note_lack(commit.id, self._commits.get(step.parent), rolled_back=rolled_back)
+                is_same = step.kernel is None or (step.cell is not None and step.cell.rolled_back)
+                self._note_lack(commit.id, self._commits.get(step.parent), is_same=is_same)
             self._led_to(step, commit.id)
             self._moving = None
             return True

@@ -50,7 +50,7 @@ def merge(
     if base is not None and parted is None:
         raise CellblockError(
             f"nothing was merged: the state of cell {base.number}, {base.message!r}, where both parted, was not saved",
-            hint="branch again, and make the changes of one of them there; while a cell runs, a branch may part so",
+            hint="make another branch while no cell runs, and make the changes of one of the two there",
         )
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
     merging = _Merging(session, parted, first, second, ours)

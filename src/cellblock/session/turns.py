@@ -192,14 +192,14 @@ class Turns:
     async def _awake(self) -> Kernel:
         """The kernel, of a session that may sleep, for one who does not have its turn."""
         self._require_usable()
-        await self._is_rebuilt()
+        await self._until_rebuilt()
         self._require_usable()
         if self._asleep or (self._lasting is not None and self._living().ended):
             await self._acquire(wait=True)
             self._give_turn()
         return self._living()
 
-    async def _is_rebuilt(self) -> None:
+    async def _until_rebuilt(self) -> None:
         """Until the session's kernel is in its state, for one without its turn."""
         while self._rebuilt is not None:
             self._require_going_on()
@@ -738,7 +738,7 @@ class Turns:
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised."""
         if self._lasting is not None:
-            await self._is_rebuilt()  # until then some of it is being done again
+            await self._until_rebuilt()  # until then some of it is being done again
             if self._turns.value:
                 self._lasting.commit_deletions()
             await self._lasting.committed()

@@ -382,8 +382,9 @@ class Versions(Turns):
         await lasting.flush()
 
     async def _catch_up(self, lasting: Lasting) -> None:
-        """Have committed what threads and processes did since the newest step, and its state if the store lacks that: both
-        belong to the step. For one who has the turn; `committed` must follow.
+        """Have committed what threads and processes did since the newest step, and its state if the store lacks that.
+
+        Both belong to that step. For one who has the turn; `committed` must follow.
         """
         lasting.commit_deletions()
         await lasting.committed()  # what saves states is no process of a cell's
@@ -497,11 +498,12 @@ class Versions(Turns):
 
     async def _standing(self) -> tuple[Lasting, str]:
         """The commit where the session stands once what it has done is in the store, for one without its turn."""
+        lasting = self._require_lasting("merge")
         for _ in range(_COMMITS):
             await self._committed()
-            if self._rebuilt is None and self._require_lasting("merge").is_committed:
+            if self._rebuilt is None and lasting.is_committed:
                 break
-        return (lasting := self._require_lasting("merge")), lasting.head
+        return lasting, lasting.head
 
     async def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""
