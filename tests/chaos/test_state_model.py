@@ -459,9 +459,24 @@ def test_sessions_are_as_the_model_through_failures_and_deaths() -> None:
     run_state_machine_as_test(States, settings=_settings(12, 25, always_the_same=True))  # type: ignore[no-untyped-call]
 
 
+ODD: dict[str, Callable[[WithoutStates, int], None]] = {
+    "a value ends what saves it": lambda machine, time: machine.end_what_saves("x0", time, ENDS[time % 2], 30 * time),
+    "a branch begins without a state": lambda machine, time: machine.part_where_no_state_was_saved("x1", time),
+    "a branch that is merged resumes": lambda machine, time: machine.merge_what_resumes(time),
+}
+
+
 @pytest.mark.timeout(300)
-def test_sessions_are_as_the_model_where_states_are_not_saved() -> None:
-    run_state_machine_as_test(WithoutStates, settings=_settings(4, 12, always_the_same=True))  # type: ignore[no-untyped-call]
+@pytest.mark.parametrize("odd", ODD)
+def test_sessions_are_as_the_model_where_states_are_not_saved(odd: str) -> None:
+    machine = WithoutStates()
+    machine.begin()
+    try:
+        for time in range(3):
+            ODD[odd](machine, time)
+        machine.die()
+    finally:
+        machine.teardown()
 
 
 @pytest.mark.thorough
