@@ -510,8 +510,7 @@ class Lasting:
         again: Planned | None = None, stopped: bool = False, logged: bool = True,
     ) -> None:  # fmt: skip
         """Have a cell committed, by the id of its step, or as it was planned to be run `again`, unless it is."""
-        if again is not None and again.commit is not None:
-            self._stands_again(id, again.commit, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
+        if self._stands_again(id, again):
             return
         first = cell.source.strip().partition("\n")[0]
         own, self._entries = self._entries, []
@@ -524,8 +523,7 @@ class Lasting:
         entries: Sequence[int] = (), during: str = "", overwritten: bool = False, again: Planned | None = None,
     ) -> None:  # fmt: skip
         """The host did something to the session: have it committed, unless it is. `committed` tells when it is."""
-        if again is not None and again.commit is not None:
-            self._stands_again(id, again.commit, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
+        if self._stands_again(id, again):
             return
         logged = bool(entries or again)
         step = self._step(
@@ -534,14 +532,17 @@ class Lasting:
         step.host, step.during, step.overwritten = host, during, overwritten
         self._enqueue(step)
 
-    def _stands_again(self, step: str, commit: str, *, is_same: bool) -> None:
-        """The session stands after a step that was taken again, whose commit holds no state."""
-        self._note_lack(commit, self._commits.get(self._tip), is_same=is_same)
-        self.stands(step, commit)
+    def _stands_again(self, step: str, again: Planned | None) -> bool:
+        """Stand after a step that was taken again, if it is in a commit: one that holds no state."""
+        if again is None or again.commit is None:
+            return False
+        self._note_lack(again.commit, self._tip, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
+        self.stands(step, again.commit)
+        return True
 
-    def _note_lack(self, commit: str, before: str | None, *, is_same: bool) -> None:
-        """A commit holds no state: it lacks one, unless that is the same as of the commit before, which has it."""
-        if not is_same or before in self._lacking:
+    def _note_lack(self, commit: str, before: str, *, is_same: bool) -> None:
+        """A commit holds no state: it lacks one, unless that is the same as after the step before, which has it."""
+        if not is_same or self._commits.get(before) in self._lacking:
             self._lacking.add(commit)
 
     async def start(self, kernel: Kernel) -> None:
@@ -869,7 +870,7 @@ class Lasting:
             commit = self._write(batch, step, snapshot)
             if not commit.snapshot:
                 is_same = step.kernel is None or (step.cell is not None and step.cell.rolled_back)
-                self._note_lack(commit.id, self._commits.get(step.parent), is_same=is_same)
+                self._note_lack(commit.id, step.parent, is_same=is_same)
             self._led_to(step, commit.id)
             self._moving = None
             return True
