@@ -10,6 +10,7 @@ import errno
 import os
 import struct
 import sys
+import time
 
 from cellblock.hosting.machine import MACHINE
 from cellblock.worker.confine.syscall_numbers import NUMBERS
@@ -24,6 +25,8 @@ CLONE_VM = 0x100
 CLONE_CHILD_CLEARTID = 0x200000
 CLONE_CHILD_SETTID = 0x1000000
 WAIT_SILENT = -0x80000000  # __WCLONE
+_SETTLING_SECONDS = 5.0
+"""How long a process waits for one that it has made to be out of its reach."""
 CLONE_VFORK = 0x4000
 CLONE_NEWNS = 0x20000
 CLONE_NEWUTS = 0x4000000
@@ -241,7 +244,8 @@ def clone_silently() -> int:
     """Fork without the C library's part of it, for a process of one thread; 0 in the child.
 
     The child's end raises no signal, and only a wait that asks for such children (`WAIT_SILENT`) tells of it. The child
-    leads a process group of its own before this returns, in either process.
+    leads a session of processes of its own before this returns, in either process: no signal to a group reaches it, and
+    nobody joins it. OSError where that does not come about, as when something has stopped it.
     """
     place = ctypes.c_void_p()
     prctl(PR_GET_TID_ADDRESS, ctypes.addressof(place))
@@ -249,13 +253,22 @@ def clone_silently() -> int:
     # the last two arguments stand the other way round on some machines; both are the place or nothing
     flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID if address else 0
     child = _call("clone", flags, 0, 0, *((address, 0) if MACHINE == "x86_64" else (0, address)))
-    _call("setpgid", child, child)
+    if child == 0:
+        os.setsid()
+        return 0
+    deadline = time.monotonic() + _SETTLING_SECONDS
+    while os.getsid(child) != child:
+        if time.monotonic() > deadline:
+            os.kill(child, _SIGKILL)
+            os.waitpid(child, WAIT_SILENT)
+            raise OSError(errno.ETIMEDOUT, "a copy was not scheduled")
+        os.sched_yield()
     return child
 
 
 def succeed() -> None:
-    """Go on as another process over this one's memory, an orphan that leads a process group: this process ends, and
-    only it.
+    """Go on as another process over this one's memory, an orphan that leads a session of its own: this process ends,
+    and only it.
 
     The second process is made by clone(2) with CLONE_VM and CLONE_VFORK, so the first waits inside the kernel while
     the second uses its stack, and is killed there. For a process of one thread. Raises OSError where clone failed.
@@ -265,7 +278,7 @@ def succeed() -> None:
     _call("set_tid_address", 0)  # else the kernel would clear the thread id, which the two share, when the first ends
     first = os.getpid()
     if _call("clone", CLONE_VM | CLONE_VFORK | _SIGCHLD, 0, 0, 0, 0) == 0:
-        _call("setpgid", 0, 0)
+        os.setsid()
         os.kill(first, _SIGKILL)
     if place.value:  # the C library keeps the id of each thread there
         _call("set_tid_address", place.value)
