@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
 from cellblock.guard.heirs import Heirs
+from cellblock.guard.identity import ByIdentity
 from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 EnumDict = type(EnumType.__prepare__("_", (Enum,)))
-_MARK = "class.world"
-"""Holds the world in the dict of a class that is its own; no name can be spelled so."""
-
-BODY = "class.body"
-"""Holds the code that a class statement ran, in the dict of the class."""
+_ADOPTING = "class.adopting"
+"""Stands first in the dict that a class is made of, and in that of no class: no name can be spelled so."""
 
 _BASE = 1 << 10
 """A flag of types that can be inherited from."""
@@ -38,17 +36,32 @@ class Classes:
     def __init__(self, world: World) -> None:
         self._world = world
         self.heirs = Heirs(world)
+        self._own: ByIdentity[types.CodeType | None] = ByIdentity()
         self.texts: list[type] = []
         """Kinds of text that the code has made classes of: these may say of themselves what they are not."""
 
     def own(self, kind: type) -> bool:
         """Whether code of this world made a class."""
-        return namespace(kind).get(_MARK) is self
+        return kind in self._own
 
-    def adopt(self, kind: type) -> type:
-        """Mark a class that was made for this world just now."""
-        type.__setattr__(kind, _MARK, self)
+    def body(self, kind: type) -> types.CodeType | None:
+        """The code that a class statement of this world's ran; None for a class that was made otherwise."""
+        return self._own.get(kind)
+
+    def adopt(self, kind: type, *, like: type | None = None) -> type:
+        """Know a class that was made for this world just now as its own. `like`: the one that it was made anew of."""
+        if kind not in self._own:
+            self._own.put(kind, None if like is None else self.body(like))
         return kind
+
+    def _adopting(self, defined: Any) -> Any:
+        """What a class is made of, with what has it known as this world's own before any code of its own meets it."""
+        items = list(dict.items(defined))
+        dict.clear(defined)
+        dict.__setitem__(defined, _ADOPTING, _Adopting(self))
+        for name, value in items:
+            dict.__setitem__(defined, name, value)
+        return defined
 
     def build(self, body: Any, name: str, /, *given: object, **named: Any) -> object:
         """The class statement."""
@@ -80,13 +93,13 @@ class Classes:
             self._require_methods(bases, defined)
             found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)
-            if self._is_foreign(metaclass):  # its own by the time that hooks see it
-                dict.__setitem__(defined, _MARK, self)
+            if self._is_foreign(metaclass):
+                defined = self._adopting(defined)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
                 self.adopt(made)
-            if issubclass(type(made), type) and self.own(made) and BODY not in namespace(made):
-                type.__setattr__(made, BODY, body.__code__)
+            if issubclass(type(made), type) and self.own(made) and self.body(made) is None:
+                self._own.put(made, body.__code__)
             self.heirs.note(made, found)
             return made
 
@@ -108,9 +121,9 @@ class Classes:
         self._require_methods(bases, defined)
         names = self.heirs.require(bases, metaclass, defined)
         self._tame(defined)
-        dict.__setitem__(defined, _MARK, self)
         if "__module__" not in defined:
             defined["__module__"] = self._world.globals["__name__"]
+        defined = self._adopting(defined)
         found = self._foreign_new(metaclass)(metaclass, plain(name), bases, defined, **named)
         self.heirs.note(found, names)
         return self.adopt(found)
@@ -229,6 +242,21 @@ class Classes:
         """That a class may get an attribute of this name."""
         if is_dunder(name) and (name not in DEFINABLE or (issubclass(kind, type) and name in NOT_IN_METACLASS)):
             raise denied(f"a class cannot define {name}", "class")
+
+
+class _Adopting:
+    """Is told of the class that is made of the dict it stands in, first of all, and does not stay in it."""
+
+    __slots__ = ("_classes",)
+
+    def __init__(self, classes: Classes) -> None:
+        self._classes: Classes | None = classes
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        classes, self._classes = self._classes, None
+        if classes is not None and namespace(owner).get(_ADOPTING) is self:
+            type.__delattr__(owner, _ADOPTING)
+            classes.adopt(owner)
 
 
 def _of_plain_names(method: Any) -> Callable[[Any, str], Any]:
