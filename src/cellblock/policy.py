@@ -18,6 +18,8 @@ from typing import Any, Self
 
 FEATURES = ("inheritance", "decorators", "generators", "async", "global", "exceptions")
 """The parts of the language that can be switched off."""
+RARE = ("metaclasses", "hooks")
+"""The parts that are off unless a policy names them: classes of classes, and what answers for `isinstance`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ class Policy:
     classes: tuple[ClassGrant, ...]
     granted: tuple[ModuleGrant, ...]
     without: frozenset[str]
+    """Of `FEATURES` and `RARE`, what is off."""
     format_index: bool
 
     def __init__(
@@ -88,15 +91,18 @@ class Policy:
         modules: Iterable[str] | None = None,
         libraries: Iterable[str] = (),
         without: Iterable[str] = (),
+        also: Iterable[str] = (),
         format_index: bool = True,
     ) -> None:
         """`libraries` are packages with an audit: numpy, pandas, matplotlib. `without` are `FEATURES` to refuse.
 
-        `format_index`: whether `str.format` fields may have `[…]`.
+        `also` are those of `RARE` to have: "metaclasses", and "hooks", which are `__subclasshook__` and the like, and
+        registering with abstract classes. `format_index`: whether `str.format` fields may have `[…]`.
         """
-        off = frozenset(without)
-        if not off <= set(FEATURES):
-            raise ValueError(f"without= takes {', '.join(FEATURES)}, not {', '.join(sorted(off - set(FEATURES)))}")
+        for argument, given, known in (("without", without, FEATURES), ("also", also, RARE)):
+            if unknown := sorted(set(given) - set(known)):
+                raise ValueError(f"{argument}= takes {', '.join(known)}, not {', '.join(unknown)}")
+        off = frozenset(without) | (set(RARE) - set(also))
         if isinstance(modules, str) or isinstance(libraries, str):
             raise TypeError("modules= and libraries= take names, not one text")
         put = object.__setattr__

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
 from cellblock.guard.heirs import Heirs
 from cellblock.guard.identity import ByIdentity
-from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
+from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn
 from cellblock.guard.tables import BUILTIN_TYPES
@@ -52,6 +52,8 @@ class Classes:
         """Know a class that was made for this world just now as its own. `like`: the one that it was made anew of."""
         if kind not in self._own:
             self._own.put(kind, None if like is None else self.body(like))
+            if not issubclass(kind, property):
+                self._world.calls.adopt(kind)
         return kind
 
     def _adopting(self, defined: Any) -> Any:
@@ -70,8 +72,10 @@ class Classes:
         metaclass = named.pop("metaclass", None)
         if metaclass is self._world.type:
             metaclass = type
-        if metaclass is not None and not isinstance(metaclass, type) and not callable(metaclass):
-            raise TypeError("metaclass must be callable")
+        if metaclass is not None and not isinstance(metaclass, type):
+            if not callable(metaclass):
+                raise TypeError("metaclass must be callable")
+            self.require_feature("metaclasses", "what makes classes in place of a metaclass")
         metaclass, prepared, named = types.prepare_class(
             name, bases, {**named, **({} if metaclass is None else {"metaclass": metaclass})}
         )
@@ -171,6 +175,8 @@ class Classes:
         for base in bases:
             if not isinstance(base, type):
                 continue  # the real error is CPython's
+            if issubclass(base, type):
+                self.require_feature("metaclasses", "a class of classes")
             if base is type or self.own(base):
                 continue
             if issubclass(base, str | bytes | bytearray):
@@ -182,6 +188,11 @@ class Classes:
                 raise TypeError("type 'range' is not an acceptable base type")
             if audit is None or not audit.subclassable:
                 raise denied(f"{name_of(base)} cannot be inherited from", "class")
+
+    def require_feature(self, feature: str, what: str) -> None:
+        """That the policy has one of the rare parts of the language."""
+        if feature in self._world.policy.without:
+            raise denied(f"{what} is switched off: Policy(also=[{feature!r}]) has it", feature)
 
     def _is_foreign(self, metaclass: object) -> bool:
         return isinstance(metaclass, type) and not self.own(metaclass)
@@ -206,6 +217,10 @@ class Classes:
                 raise denied(f"a class cannot define {name!r:.100}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")
+            if name in HOOKS:
+                self.require_feature("hooks", f"defining {name}")
+            if name in CALLED:
+                self._world.calls.require_method(name, dict.__getitem__(defined, name))
         slots = defined.get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else slots if isinstance(slots, (tuple, list, dict)) else ():
             if isinstance(name, str) and is_dunder(plain(name)) and plain(name) not in (*DEFINABLE, "__weakref__"):
@@ -242,6 +257,8 @@ class Classes:
         """That a class may get an attribute of this name."""
         if is_dunder(name) and (name not in DEFINABLE or (issubclass(kind, type) and name in NOT_IN_METACLASS)):
             raise denied(f"a class cannot define {name}", "class")
+        if name in HOOKS:
+            self.require_feature("hooks", f"defining {name}")
 
 
 class _Adopting:

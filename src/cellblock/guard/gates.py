@@ -8,7 +8,8 @@ code asks first. It runs no code of the object's: classes are looked at through 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping
 from enum import EnumType
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.names import (
+    CALLED,
     DESCRIBING,
     ERROR_PARTS,
     OPERATIONS,
@@ -70,6 +72,8 @@ class Gates:
         self._statics: dict[str, set[type]] = {}
         self._groups: dict[Group, set[type]] = {}
         self._swaps: dict[str, dict[type, Any]] = {}
+        self._stored: dict[str, set[type]] = {}
+        """By name, the classes of the code's own on an instance of which it was ever set; "" for any name."""
         self._swapped: dict[tuple[type, str], Any] = {}
         """What stands in for an attribute of instances of exactly this type, found before."""
 
@@ -77,17 +81,25 @@ class Gates:
 
     def known_reads(self, name: str) -> set[type]:
         """The set of types on which a name may be read, made when first asked for."""
-        if name.endswith(spelling.CALLED):
+        if name.endswith(spelling.BRIEF):
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            known = self.reads[name] = set()
-            if not name.startswith("_"):
-                known.update(
-                    kind for kind, audit in self._types.items() if name in audit.reads and not issubclass(kind, type)
-                )
-                known.add(Module)
+            known = self.reads[name] = {Module} if not name.startswith("_") else set()
+            self._learn(name, known, self._types)
         return known
+
+    def _learn(self, name: str, known: set[type], audits: Mapping[type, TypeAudit]) -> None:
+        """Put the types by whose rows a name may be read, or called, into its set."""
+        plain = name.removesuffix(spelling.CALLED)
+        if not plain.startswith("_"):
+            known.update(
+                kind
+                for kind, audit in audits.items()
+                if plain in audit.reads
+                and not issubclass(kind, type)
+                and (plain is name or (plain not in audit.writes and _is_method(kind, plain)))
+            )
 
     def known_writes(self, name: str) -> set[type]:
         """The set of types on which a name may be set."""
@@ -119,10 +131,7 @@ class Gates:
             self._swap(name, audits)
         self._swapped.clear()
         for name, known in self.reads.items():
-            if not name.startswith("_"):
-                known.update(
-                    kind for kind, audit in audits.items() if name in audit.reads and not issubclass(kind, type)
-                )
+            self._learn(name, known, audits)
 
     def group(self, group: Group) -> tuple[set[type], Callable[[Any], Any]]:
         """The set of types on which all names of a group may be had, and what looks at an object of another."""
@@ -131,7 +140,8 @@ class Gates:
         def watch(value: Any) -> Any:
             kind = type(value)
             if not self._grants_all(group, value, kind):
-                return Watched(self, value)
+                called = {one.removesuffix(spelling.CALLED) for one in group.reads if one.endswith(spelling.CALLED)}
+                return Watched(self, value, called)
             if len(known) < _MAX_KNOWN:
                 known.add(kind)
             return value
@@ -156,12 +166,14 @@ class Gates:
 
     def _forget(self, name: str) -> None:
         """A class of the code's own lost an attribute: what it hid may be seen again."""
-        for sets in (self.reads, self.writes, self._statics):
-            if name in sets:
-                sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
-        self._ask_first(name, None)
+        called = name + spelling.CALLED
+        for sets, one in ((self.reads, name), (self.writes, name), (self._statics, name), (self.reads, called)):
+            if one in sets:
+                sets[one].difference_update([kind for kind in sets[one] if self._own(kind)])
+        for one in (name, called):
+            self._ask_first(one, None)
         for group, known in self._groups.items():
-            if name in group.reads or name in group.writes:
+            if not {name, called}.isdisjoint((*group.reads, *group.writes)):
                 known.difference_update([kind for kind in known if self._own(kind)])
 
     def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:
@@ -187,8 +199,10 @@ class Gates:
         kind = type(value)
         if kind is super and name == "__init__" and self._binds(value):  # often
             return value
-        if name[-1:] == ")":  # spelling.CALLED
-            return value if kind in _TEXTS else self.read(value, name.removesuffix(spelling.CALLED))
+        if name[-1:] == ")":
+            if name.endswith(spelling.CALLED):
+                return self._read_called(value, kind, name)
+            return value if kind in _TEXTS else self._read_called(value, kind, name.removesuffix(spelling.BRIEF) + spelling.CALLED)
         swapped = self._swapped.get((kind, name))
         if swapped is not None:
             return types.SimpleNamespace(**{name: swapped(self._world, value)})
@@ -219,6 +233,37 @@ class Gates:
         if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
+
+    def _read_called(self, value: Any, kind: type, called: str) -> Any:
+        """What to read the name of a method from that is called: the object itself, or what holds what may be."""
+        if kind in self.known_reads(called):
+            return value
+        name = called.removesuffix(spelling.CALLED)
+        found = self.read(value, name)
+        if kind is super and name in CALLED:
+            return found  # classes have no other than may be called
+        if found is value and self._own(kind) and self._calls_own(value, kind, name):
+            self._remember(self.reads, called, kind)
+            return value
+        try:
+            member = getattr(found, name)
+        except AttributeError:
+            if found is value and not self._own(kind):
+                return value  # there is none, which is told where it is read
+            raise
+        return Holding(name, self._world.calls(member))
+
+    def _calls_own(self, value: Any, kind: type, name: str) -> bool:
+        """Whether a name of instances of a class of the code's own is a function of its own, and nothing hides it."""
+        classes = lineage(kind)
+        where = holder(classes, name)
+        if where is None or type(namespace(where)[name]) is not types.FunctionType:
+            return False
+        hidden = name in held(value) or any(kind in self._stored.get(one, ()) for one in (name, ""))
+        looked_up = holder(classes, "__getattribute__")
+        return not (hidden or is_dunder(name)) and looked_up is not None and not self._own(looked_up) and not any(
+            name in namespace(one).get("__dataclass_fields__", ()) for one in classes
+        )
 
     def _binds(self, value: Any) -> bool:
         """Whether `__init__` of a super object is bound, and none of a class of the host's."""
@@ -342,6 +387,8 @@ class Gates:
             if audit is not None and name in audit.statics and where is not None:
                 checked = self._of_instances(where, name)
                 if checked is None:
+                    if type(static := namespace(where)[name]) is staticmethod:
+                        self._world.calls.grant(static.__func__)
                     self._remember(self._statics, name, value)
                     return value
                 return checked
@@ -353,6 +400,8 @@ class Gates:
 
     def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
         meta = holder(lineage(kind), name)
+        if meta is ABCMeta and name == "register":
+            self._world.classes.require_feature("hooks", "registering with an abstract class")
         if meta is None:
             if self._own(value) or value in BUILTIN_TYPES or value is Range or _is_member(value, name):
                 return value  # there is none, unless a metaclass makes one
@@ -528,13 +577,16 @@ class Gates:
                 if not self._heirs.may_set(value, name):
                     raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
                 self._forget(name)
-                return value
+                return _Methods(self._world, value) if name in CALLED else value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
         if name == "__dict__":
             return self._write_dict(value, kind)
         if self._own(kind):
             if self._world.hides(kind, name):
                 raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+            if kind in self.reads.get(name + spelling.CALLED, ()):
+                self._forget(name)  # it may hide a method from now on
+            self._stored.setdefault(name, set()).add(kind)
             self._remember(self.writes, name, kind)
             return value
         if kind is types.FunctionType and self._world.made(value):
@@ -564,6 +616,9 @@ class Gates:
 
     def real_dict(self, given: Any, value: Any) -> Any:
         """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
+        self._stored.setdefault("", set()).add(type(value))
+        for name in [one for one in self.reads if one.endswith(spelling.CALLED)]:
+            self._forget(name.removesuffix(spelling.CALLED))
         self._world.classes.tame_lookups(type(value))
         if type(given) is not OwnDict:
             if type(given) is not dict:
@@ -594,6 +649,18 @@ class Gates:
                 raise denied(
                     f"attribute {name!r} of class {name_of(kind)!r} cannot be deleted: it hides another", "store"
                 )
+
+
+_METHODS = (
+    types.FunctionType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
+    types.WrapperDescriptorType, staticmethod, classmethod,
+)  # fmt: skip
+
+
+def _is_method(kind: type, name: str) -> bool:
+    """Whether a class has a method of this name for its instances."""
+    where = holder(lineage(kind), name)
+    return where is not None and type(namespace(where)[name]) in _METHODS
 
 
 def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:
@@ -627,6 +694,25 @@ class _Shared:
 
     def __delattr__(self, name: str) -> None:
         raise TypeError("cannot delete __dict__")
+
+
+class _Methods:
+    """A class, as far as what the interpreter calls by itself may be set on it."""
+
+    __slots__ = ("_kind", "_world")
+    _kind: type
+    _world: World
+
+    def __init__(self, world: World, kind: type) -> None:
+        object.__setattr__(self, "_world", world)
+        object.__setattr__(self, "_kind", kind)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        self._world.calls.require_method(name, given)
+        setattr(self._kind, name, given)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._kind, name)
 
 
 def _bearable(spec: Any) -> Any:

@@ -108,7 +108,8 @@ class Importer:
             if hasattr(real, one):
                 members[one] = self._handed(getattr(real, one))
         for one, make in audit.replaced.items():
-            members[one] = make(self._world)
+            members[one] = made = make(self._world)
+            self._world.calls.grant(made)
         for one in audit.submodules:
             members[one] = self.module(f"{audit.name}.{one}")
         return members
@@ -135,7 +136,9 @@ class Importer:
     def _handed(self, value: Any) -> Any:
         if inspect.ismodule(value):
             raise TypeError(f"{value.__name__} is a module and cannot be a member")
-        return _copy_of_data(self._world.in_place_of(value))
+        handed = _copy_of_data(self._world.in_place_of(value))
+        self._world.calls.grant(handed)
+        return handed
 
 
 def class_data(kind: type, granted: Any) -> dict[str, Any]:

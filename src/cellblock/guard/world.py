@@ -18,6 +18,7 @@ from cellblock.errors import SourceRejected
 from cellblock.guard import growth, sizes, spelling, steps
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
+from cellblock.guard.calls import Calls
 from cellblock.guard.check import check
 from cellblock.guard.classes import Classes
 from cellblock.guard.delegating import AsyncManager, Delegating, Manager
@@ -31,6 +32,7 @@ from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
+from cellblock.guard.rewrite import BUILTINS
 from cellblock.guard.signals import Ending
 from cellblock.guard.sources import Place, Source
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
@@ -98,6 +100,7 @@ class World:
         self.standing: dict[type, object] = {}
         """Objects that stand for classes of this world's libraries."""
         self.type = TypeOfTypes(self)
+        self.calls = Calls(self)
         self.classes = Classes(self)
         self.delegating = Delegating(self.ending, self.classes.own)
         self._grant_strings()
@@ -106,6 +109,9 @@ class World:
         self.streams = {name: Stream(name, self.say) for name in ("stdout", "stderr")}
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
         self.builtins["print"] = printer(self)
+        for name in BUILTINS & self.builtins.keys():
+            self.builtins[spelling.CALLABLE + name] = value = self.builtins[name]
+            self.calls.grant(value)
         self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
         self.ending.globals = self.globals
         self._hidden = frozenset(self.globals) | {"__annotations__", "__warningregistry__"}
@@ -338,6 +344,7 @@ class World:
     def bind_builtin(self, name: str, value: object) -> None:
         """Have a name known everywhere, as Python's own are."""
         self.builtins[name] = value
+        self.calls.grant(value)
         self._granted_names.add(name)
 
     def bind_tool(self, name: str, function: Callable[..., object]) -> None:
@@ -459,6 +466,10 @@ class World:
             spelling.GATE_WRITE: gates.write,
             spelling.GATE_DELETE: gates.delete,
             spelling.TYPE: type,
+            spelling.ID: id,
+            spelling.FUNCTION: types.FunctionType,
+            spelling.CALL: self.calls,
+            spelling.CALL_KNOWN: self.calls.known,
             spelling.CLASS_OF: gates.class_of,
             spelling.NUMBERS: sizes.NUMBERS,
             spelling.INT: int,
@@ -470,7 +481,7 @@ class World:
             spelling.DIGITS: sizes.digits,
             spelling.ROOM: sizes.room,
             spelling.LIGHT: light,
-            spelling.STEPPED: steps.stepped,
+            spelling.STEPPED: self.calls.stepped,
             spelling.SPREAD: steps.spread,
             spelling.GATHERED: steps.gathered,
             spelling.PAUSE: steps.pause,

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from cellblock.errors import CellblockError
-from cellblock.policy import ClassGrant, Members, ModuleGrant, Policy
+from cellblock.policy import FEATURES, RARE, ClassGrant, Members, ModuleGrant, Policy
 
 _AS_TOOLS = "grant functions instead, policy.fn(f), which are called on the host"
 
@@ -23,7 +23,8 @@ def as_data(policy: Policy) -> dict[str, object]:
     return {
         "modules": None if policy.modules is None else list(policy.modules),
         "libraries": list(policy.libraries),
-        "without": sorted(policy.without),
+        "without": sorted(policy.without & set(FEATURES)),
+        "also": sorted(set(RARE) - policy.without),
         "format_index": policy.format_index,
         "classes": [_class(grant) for grant in policy.classes],
         "granted": [_module(grant) for grant in policy.granted],
@@ -36,6 +37,7 @@ def policy_of(data: Mapping[str, Any]) -> Policy:
         modules=data["modules"],
         libraries=data["libraries"],
         without=data["without"],
+        also=data["also"],
         format_index=data["format_index"],
     )
     for one in data["classes"]:

@@ -229,10 +229,11 @@ def _warm(how: str, libraries: set[str]) -> None:
 
         import cellblock.executors.local.kernel  # noqa: F401
         from cellblock import Policy
+        from cellblock.policy import RARE
         from cellblock.guard.world import World
 
         World(
-            Policy(libraries=libraries).module(toolbox), write=lambda stream, text: None
+            Policy(libraries=libraries, also=RARE).module(toolbox), write=lambda stream, text: None
         )  # builds the audits of the standard library
 
 

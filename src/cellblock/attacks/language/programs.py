@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cellblock.policy import Policy
+from cellblock.policy import RARE, Policy
 
 HERE = Path(__file__).parent
 ESCAPES, GIVEN = HERE / "escapes", HERE / "given"
@@ -88,7 +88,7 @@ def _program(name: str, keys: dict[str, str], lines: list[str]) -> Program:
 
 def policy_for(attempt: Program, vaults: Any, toolbox: Any) -> Policy:
     """What an attempt is given of the host's: a function, two classes, a module, and libraries."""
-    policy = Policy(libraries=attempt.grants).fn(vaults.greet).cls(vaults.Vault)
+    policy = Policy(libraries=attempt.grants, also=RARE).fn(vaults.greet).cls(vaults.Vault)
     return policy.cls(toolbox.Tool, subclassable=True).module(toolbox)
 
 
