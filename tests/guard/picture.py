@@ -198,7 +198,11 @@ def attempt(source: str, grants: tuple[str, ...], given: dict[str, Any]) -> None
     from cellblock.policy import RARE
 
     policy = (
-        Policy(libraries=grants, also=RARE).fn(vaults.greet).cls(vaults.Vault).cls(toolbox.Tool, subclassable=True).module(toolbox)
+        Policy(libraries=grants, also=RARE)
+        .fn(vaults.greet)
+        .cls(vaults.Vault)
+        .cls(toolbox.Tool, subclassable=True)
+        .module(toolbox)
     )
     limits = ExecutionLimits(timeout_seconds=LIMIT_SECONDS, max_memory_mb=MEMORY_MB, max_output_bytes=20_000)
     with local_session(policy=policy, limits=limits) as session:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 _FIRST, _KEY = (map, filter), (sorted, min, max)
+_CONTAINERS = frozenset((list, dict, set, str, bytes, deque))
 _STANDING = (TypeOfTypes, TypeStandIn)
 _ALIAS: type = type(vars(typing)["List"][int])
 _origin = vars(types.GenericAlias)["__origin__"].__get__
@@ -44,26 +46,29 @@ class Calls:
 
     def grant(self, value: Any) -> None:
         """Have an object of the host's called by code, as long as the world lasts."""
-        self.known[id(value)] = value
+        if id(value) not in self._instead:
+            self.known[id(value)] = value
 
-    def adopt(self, kind: type) -> None:
-        """The same for a class of the code's own, as long as that lasts."""
-        known, key = self.known, id(kind)
+    def remember(self, value: Any) -> None:
+        """The same for an object that may be called, as long as that lasts."""
+        known, key = self.known, id(value)
 
         def gone(_: object) -> None:
             known.pop(key, None)
 
-        known[key] = ref(kind, gone)
+        known[key] = ref(value, gone)
 
     def __call__(self, value: Any) -> Any:
         """What is called where code calls this. Raises where that may not be; what no one can call is let through."""
         kind = type(value)
         if kind is types.FunctionType:
             return value
-        if kind is types.MethodType:
-            self(value.__func__)
-        elif kind in _BOUND:
+        if kind in _BOUND:
             return self._bound(value)
+        if kind is types.MethodType:
+            function = value.__func__
+            if type(function) is not types.FunctionType:
+                self(function)
         elif kind in _DESCRIPTORS:
             self._require(value.__objclass__, value)
         elif issubclass(kind, type):
@@ -72,15 +77,21 @@ class Calls:
             self(_origin(value))
         elif kind is _ALIAS:
             self(held(value)["__origin__"])
-        elif not self._has_row(kind) and kind not in _STANDING and id(value) not in self.known:
-            if holder(lineage(kind), "__call__") is not None:
-                raise denied(f"calling a {name_of(kind)!r} object is not granted")
+        elif self._has_row(kind) or kind in _STANDING:
+            if kind.__weakrefoffset__:
+                self.remember(value)
+        elif id(value) not in self.known and holder(lineage(kind), "__call__") is not None:
+            raise denied(f"calling a {name_of(kind)!r} object is not granted")
         return self._instead.get(id(value), value)
 
     def _bound(self, value: Any) -> Any:
-        if id(value) in self.known:
-            return self._instead.get(id(value), value)
         owner = value.__self__
+        if type(owner) in _CONTAINERS and value.__name__ != "sort":
+            return value
+        if (instead := self._instead.get(id(value))) is not None:
+            return instead
+        if id(value) in self.known:
+            return value
         if owner is None or type(owner) is types.ModuleType:
             raise denied(f"calling {value.__name__} is not granted")
         self._require(owner if issubclass(type(owner), type) else type(owner), value)
@@ -91,7 +102,7 @@ class Calls:
     def _class(self, value: type) -> Any:
         if self._world.classes.own(value):
             return functools.partial(self._property, value) if issubclass(value, property) else value
-        if id(value) not in self.known:
+        if id(value) not in self.known and id(value) not in self._instead:
             audit = self._world.types.get(value)
             if audit is None or not audit.constructable:
                 raise denied(f"{name_of(value)} cannot be created here", "class")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import types
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 EnumDict = type(EnumType.__prepare__("_", (Enum,)))
 _ADOPTING = "class.adopting"
 """Stands first in the dict that a class is made of, and in that of no class: no name can be spelled so."""
+
+_COMPARING = frozenset(("__eq__", "__hash__"))
+_DATA = (str, bytes, int, float)
+"""Types by whose values libraries keep what they have worked out once."""
 
 _BASE = 1 << 10
 """A flag of types that can be inherited from."""
@@ -53,7 +57,7 @@ class Classes:
         if kind not in self._own:
             self._own.put(kind, None if like is None else self.body(like))
             if not issubclass(kind, property):
-                self._world.calls.adopt(kind)
+                self._world.calls.remember(kind)
         return kind
 
     def _adopting(self, defined: Any) -> Any:
@@ -76,6 +80,7 @@ class Classes:
             if not callable(metaclass):
                 raise TypeError("metaclass must be callable")
             self.require_feature("metaclasses", "what makes classes in place of a metaclass")
+            metaclass = self._world.calls(metaclass)
         metaclass, prepared, named = types.prepare_class(
             name, bases, {**named, **({} if metaclass is None else {"metaclass": metaclass})}
         )
@@ -192,7 +197,7 @@ class Classes:
     def require_feature(self, feature: str, what: str) -> None:
         """That the policy has one of the rare parts of the language."""
         if feature in self._world.policy.without:
-            raise denied(f"{what} is switched off: Policy(also=[{feature!r}]) has it", feature)
+            raise denied(f"{what} is switched off", feature)
 
     def _is_foreign(self, metaclass: object) -> bool:
         return isinstance(metaclass, type) and not self.own(metaclass)
@@ -227,6 +232,10 @@ class Classes:
                 raise denied(f"a class cannot define {plain(name)}", "class")
 
     def _require_methods(self, bases: tuple[Any, ...], defined: Any) -> None:
+        classes = [one for base in bases if isinstance(base, type) for one in lineage(base)]
+        for name in _COMPARING:
+            if name in defined or any(self.own(one) and name in namespace(one) for one in classes):
+                self._require_comparing(classes, name)
         if any(isinstance(base, type) and issubclass(base, type) for base in bases):
             for name in NOT_IN_METACLASS & set(defined):
                 raise denied(f"a metaclass cannot define {name}", "class")
@@ -253,8 +262,15 @@ class Classes:
         if where is not None and not self.own(where):
             type.__setattr__(kind, "__getattribute__", _of_plain_names(namespace(where)["__getattribute__"]))
 
+    def _require_comparing(self, classes: Sequence[type], name: str) -> None:
+        """That a class may say what it equals: of data, caches of the process would ask it from then on."""
+        data = next((one for one in _DATA if one in classes), None)
+        if name in _COMPARING and data is not None:
+            self.require_feature("hooks", f"defining {name} of a kind of {data.__name__}")
+
     def require_defined(self, kind: type, name: str) -> None:
         """That a class may get an attribute of this name."""
+        self._require_comparing(lineage(kind), name)
         if is_dunder(name) and (name not in DEFINABLE or (issubclass(kind, type) and name in NOT_IN_METACLASS)):
             raise denied(f"a class cannot define {name}", "class")
         if name in HOOKS:

@@ -202,7 +202,8 @@ class Gates:
         if name[-1:] == ")":
             if name.endswith(spelling.CALLED):
                 return self._read_called(value, kind, name)
-            return value if kind in _TEXTS else self._read_called(value, kind, name.removesuffix(spelling.BRIEF) + spelling.CALLED)
+            called = name.removesuffix(spelling.BRIEF) + spelling.CALLED
+            return value if kind in _TEXTS else self._read_called(value, kind, called)
         swapped = self._swapped.get((kind, name))
         if swapped is not None:
             return types.SimpleNamespace(**{name: swapped(self._world, value)})

@@ -56,7 +56,7 @@ _COMPARING = frozenset(("index", "count", "remove"))
 """Names of methods that compare their argument with what they search."""
 _KEYED = frozenset(("sorted", "min", "max", "sort"))
 """Names of what calls its `key` so."""
-BUILTINS = frozenset(name for name, one in vars(builtins).items() if type(one) is not FunctionType)
+BUILTINS = frozenset(name for name, one in vars(builtins).items() if type(one) is not FunctionType) - {"property"}
 """Names that Python's own callables have in a cell that binds none of them."""
 
 
@@ -234,7 +234,8 @@ class Rewriter:
             elif called:
                 name += spelling.CALLED
             kind = literal_type(receiver)
-            if kind is not None and (node.attr in READS.get(kind, ()) or (node.attr == "format" and plain_format(receiver))):
+            formats = node.attr == "format" and plain_format(receiver)
+            if kind is not None and (formats or node.attr in READS.get(kind, ())):
                 self._push(node, "value", scope, flags)
                 return
         else:
@@ -457,11 +458,11 @@ class Rewriter:
         """Have it asked inline whether what is called may be. A method is looked at with its object."""
         function = node.func
         name = function.id if isinstance(function, ast.Name) else ""
-        if isinstance(function, ast.Attribute) and not _spreads_key(node, function.attr):
+        spread = _spreads_key(node, name or getattr(function, "attr", ""))
+        with_object = isinstance(function, ast.Attribute) and not spread
+        if with_object or isinstance(function, ast.Lambda) or id(function) in self._callees or "." in name:
             self._push(node, "func", scope, flags)
-        elif isinstance(function, ast.Lambda) or id(function) in self._callees or "." in name:
-            self._push(node, "func", scope, flags)
-        elif not (name or flags & _TEMPS) or _spreads_key(node, name or getattr(function, "attr", "")):
+        elif spread or not (name or flags & _TEMPS):
             node.func = call = build.call(function, spelling.CALL, function)
             self._stack.append((function, scope, flags, (call.args, 0)))
         else:

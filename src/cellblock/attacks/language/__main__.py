@@ -229,8 +229,8 @@ def _warm(how: str, libraries: set[str]) -> None:
 
         import cellblock.executors.local.kernel  # noqa: F401
         from cellblock import Policy
-        from cellblock.policy import RARE
         from cellblock.guard.world import World
+        from cellblock.policy import RARE
 
         World(
             Policy(libraries=libraries, also=RARE).module(toolbox), write=lambda stream, text: None

@@ -1,0 +1,144 @@
+"""What came into the code's hands by whatever way is of no use in them: not called, not inherited from, not read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.guard.runner import guarded
+
+from cellblock.policy import RARE, Policy
+
+RAW: dict[str, Any] = {
+    "type": type,
+    "code": types.CodeType,
+    "function": types.FunctionType,
+    "popen": subprocess.Popen,
+    "alias": type(typing.Annotated[int, 1]),
+    "module": os,
+    "builtin": os.system,
+    "code object": (lambda: 0).__code__,
+    "frame": sys._getframe(),
+    "generic": types.GenericAlias(subprocess.Popen, int),
+}
+"""Objects of the host's that no row, policy or module hands out."""
+
+WAYS = {
+    "by its name": "leak('id')",
+    "under another name": "f = leak\nf('id')",
+    "from a list": "[leak][0]('id')",
+    "from a tuple, in a loop": "for f in (leak,): f('id')",
+    "as an attribute of an object": "class A: pass\na = A()\na.f = leak\na.f('id')",
+    "in place of a method": "class A:\n    def f(self, x): pass\na = A()\na.f('x')\na.f = leak\na.f('id')",
+    "set on an object in a function": (
+        "class A:\n    def f(self, x): pass\ndef go(a):\n    a.f('x'); a.f('y')\na = A()\ngo(a)\na.f = leak\ngo(a)"
+    ),
+    "through the object's dict": (
+        "class A:\n    def f(self, x): pass\na = A()\na.f('x')\na.__dict__['f'] = leak\na.f('id')"
+    ),
+    "in a dict that the object is given": (
+        "class A:\n    def f(self, x): pass\na = A()\na.f('x')\na.__dict__ = {'f': leak}\na.f('id')"
+    ),
+    "as an attribute of a class": "class A: f = leak\nA.f('id')",
+    "as an attribute of a class, from an object": "class A: f = leak\nA().f('id')",
+    "set on a class": "class A:\n    def f(self, x): pass\nA().f('x')\nA.f = leak\nA().f('id')",
+    "as a static method": "class A: f = staticmethod(leak)\nA().f('id')",
+    "as a class method": "class A: f = classmethod(leak)\nA().f('id')",
+    "as a property": "class A: f = property(leak)\nA().f",
+    "as a property that is set": "class A: f = property(None, leak)\nA().f = 'id'",
+    "as an operator": "class A: __add__ = leak\nA() + 'id'",
+    "as an operator that is set": "class A: pass\nA.__add__ = leak\nA() + 'id'",
+    "as an operator by setattr": "class A: pass\nsetattr(A, '__add__', leak)\nA() + 'id'",
+    "as an operator, from a descriptor": (
+        "class D:\n    def __get__(self, one, kind): return leak\nclass A: __add__ = D()\nA() + 'id'"
+    ),
+    "as what makes objects": "class A: __init__ = leak\nA()",
+    "as what is called": "class A: __call__ = staticmethod(leak)\nA()('id')",
+    "by a class that type() makes": "A = type('A', (), {'__add__': leak})\nA() + 'id'",
+    "as a decorator": "@leak\ndef f(): pass",
+    "as a decorator of a class": "@leak\nclass A: pass",
+    "by map": "list(map(leak, ['id']))",
+    "by map under another name": "m = map\nlist(m(leak, ['id']))",
+    "by map, spread": "list(map(*(leak, ['id'])))",
+    "by filter": "list(filter(leak, ['id']))",
+    "as a key": "sorted(['id'], key=leak)",
+    "as a key of min": "min(['id', 'x'], key=leak)",
+    "as a key, spread": "sorted(['id'], **{'key': leak})",
+    "as a key of a list": "x = ['id']\nx.sort(key=leak)",
+    "as a key of a list, spread": "x = ['id']\nx.sort(**{'key': leak})",
+    "as a key of a list, bound before": "x = ['id']\ns = x.sort\ns(key=leak)",
+    "as a metaclass": "class A(metaclass=leak): pass",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("leaked", RAW)
+def test_what_no_row_knows_cannot_be_called(leaked: str, way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    if (leaked, way) == ("type", "as a metaclass"):
+        pytest.skip("that is what classes have")
+    shown = guarded(WAYS[way] + "\nprint('reached')", Policy(also=RARE), {"leak": RAW[leaked]})
+    assert shown.error is not None, shown
+    assert "reached" not in shown.text
+    assert "uid=" not in capfd.readouterr().out
+
+
+def _spied() -> tuple[Callable[..., object], list[object]]:
+    """A callable object of the host's, and what it was called with."""
+    calls: list[object] = []
+
+    class Spy:
+        def __call__(self, *given: object, **named: object) -> object:
+            calls.append(given)
+            return 0
+
+    return Spy(), calls
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_object_of_the_host_is_not_even_called_in_vain(way: str) -> None:
+    spy, calls = _spied()
+    guarded(WAYS[way], Policy(also=RARE), {"leak": spy})
+    assert calls == []
+
+
+@pytest.mark.parametrize("leaked", ["type", "code", "popen", "alias"])
+def test_what_no_row_knows_cannot_be_inherited_from(leaked: str) -> None:
+    shown = guarded("class A(leak): pass\nprint('reached')", Policy(), {"leak": RAW[leaked]})
+    assert shown.error == "SecurityError"
+    assert not shown.text
+
+
+@pytest.mark.parametrize("name", ["__subclasses__", "__mro__", "system", "co_code", "f_globals", "__dict__", "run"])
+@pytest.mark.parametrize("leaked", RAW)
+def test_what_no_row_knows_has_no_attributes(leaked: str, name: str) -> None:
+    shown = guarded(f"print(getattr(leak, {name!r}, 'none'))", Policy(), {"leak": RAW[leaked]})
+    assert shown.text in ("none\n", ""), shown
+
+
+SWITCHED_OFF = {
+    "metaclasses": ["class M(type): pass", "M = type('M', (type,), {})", "class A(metaclass=lambda *_: 0): pass"],
+    "hooks": [
+        "class A:\n    @classmethod\n    def __subclasshook__(cls, kind): return True",
+        "type('A', (), {'__subclasshook__': classmethod(lambda cls, kind: True)})",
+        "class A:\n    def __mro_entries__(self, bases): return ()",
+        "import abc\nclass A(abc.ABC): pass\nA.register(int)",
+        "class S(str):\n    def __eq__(self, other): return True",
+        "class N(int):\n    __hash__ = lambda self: 1",
+        "class M:\n    def __hash__(self): return 1\nclass S(M, str): pass",
+        "class S(str): pass\nS.__eq__ = lambda self, other: True",
+    ],
+}
+
+
+@pytest.mark.parametrize(("feature", "source"), [(one, text) for one, texts in SWITCHED_OFF.items() for text in texts])
+def test_rare_parts_of_the_language_are_had_by_name(feature: str, source: str) -> None:
+    refused = guarded(source, Policy())
+    assert refused.error in ("refused", "SecurityError")
+    assert f"[{feature}]" in refused.message
+    assert guarded(source, Policy(also=[feature])).error is None
