@@ -291,7 +291,7 @@ def test_what_reaches_out_is_refused(what: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "word"),
-    [("os", "content"), ("threading", "asyncio"), ("pickle", "json"), ("os.path", "content"), ("numpy", "libraries")],
+    [("os", "content"), ("threading", "asyncio"), ("pickle", "json"), ("os.path", "content"), ("numpy", "trusted=[")],
 )
 def test_a_module_that_is_not_granted_says_what_to_use(module: str, word: str) -> None:
     for source in (f"import {module}", f"from {module} import x"):

@@ -93,7 +93,7 @@ def _policy_told(policy: Policy | None) -> dict[str, object] | None:
         return None
     return {
         "modules": None if policy.modules is None else list(policy.modules),
-        "libraries": list(policy.libraries),
+        "trusted": list(policy.trusted),
         "without": sorted(policy.without),
         "format_index": policy.format_index,
         "functions": [grant.name for grant in policy.functions],

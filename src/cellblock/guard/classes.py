@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.heirs import Heirs
 from cellblock.guard.identity import ByIdentity
 from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
@@ -211,6 +211,8 @@ class Classes:
 
     def _require_metaclass(self, metaclass: type) -> None:
         if metaclass is type or self.own(metaclass) or metaclass in self._world.metaclasses:
+            return
+        if module_of(metaclass) in self._world.trusted:
             return
         raise denied(f"{name_of(metaclass)} cannot be a metaclass", "class")
 

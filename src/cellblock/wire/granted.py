@@ -22,7 +22,7 @@ def as_data(policy: Policy) -> dict[str, object]:
     """What a worker has to know of a policy. CellblockError for a grant that has no name inside a session."""
     return {
         "modules": None if policy.modules is None else list(policy.modules),
-        "libraries": list(policy.libraries),
+        "trusted": list(policy.trusted),
         "without": sorted(policy.without & set(FEATURES)),
         "also": sorted(set(RARE) - policy.without),
         "format_index": policy.format_index,
@@ -35,7 +35,7 @@ def policy_of(data: Mapping[str, Any]) -> Policy:
     """The policy, inside a session: imports what it names. ImportError for what cannot be."""
     policy = Policy(
         modules=data["modules"],
-        libraries=data["libraries"],
+        trusted=data["trusted"],
         without=data["without"],
         also=data["also"],
         format_index=data["format_index"],

@@ -23,6 +23,7 @@ from cellblock.errors import (
     RestoreFailed,
     SessionClosed,
 )
+from cellblock.executors.local import process
 from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.saving import Captured
@@ -127,8 +128,14 @@ class LocalKernel(Kernel):
 
     def _start(self) -> Runner:
         spec = self._spec
-        value_bytes = spec.limits.max_value_mb << 20
-        return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets, scoped=spec.scoped)
+        return Runner(
+            self._policy,
+            seed=spec.seed,
+            value_bytes=spec.limits.max_value_mb << 20,
+            array_bytes=spec.limits.max_memory_mb << 20,
+            forgets=spec.forgets,
+            scoped=spec.scoped,
+        )
 
     @property
     def files(self) -> NoFiles:
@@ -190,6 +197,7 @@ class LocalKernel(Kernel):
         """Have the cell ended: again and again, as what is raised inside a finalizer is lost."""
         runner = self._runner
         ending = runner.world.ending
+        process.ending(ending.thread)
         if self._turn is not None and runner.busy and ending.raise_in(reason, cell := ending.cell):
             again = (ending, reason, cell)
             begun(_insist, *again, name="cellblock-local-ending")
