@@ -80,7 +80,7 @@ class Calls:
         elif self._has_row(kind) or kind in _STANDING:
             if kind.__weakrefoffset__:
                 self.remember(value)
-        elif id(value) not in self.known and holder(lineage(kind), "__call__") is not None:
+        elif not self._is_granted(value) and holder(lineage(kind), "__call__") is not None:
             raise denied(f"calling a {name_of(kind)!r} object is not granted")
         return self._instead.get(id(value), value)
 
@@ -90,7 +90,7 @@ class Calls:
             return value
         if (instead := self._instead.get(id(value))) is not None:
             return instead
-        if id(value) in self.known:
+        if self._is_granted(value):
             return value
         if owner is None or type(owner) is types.ModuleType:
             raise denied(f"calling {value.__name__} is not granted")
@@ -108,6 +108,10 @@ class Calls:
                 raise denied(f"{name_of(value)} cannot be created here", "class")
         return self._instead.get(id(value), value)
 
+    def _is_granted(self, value: Any) -> bool:
+        """Whether an object of the host's was handed out, or is a function of a trusted package."""
+        return id(value) in self.known or getattr(value, "__module__", None) in self._world.trusted
+
     def _require(self, kind: type, value: Any) -> None:
         if not self._has_row(kind):
             raise denied(f"calling {value.__name__} of {name_of(kind)!r} is not granted")
@@ -118,6 +122,10 @@ class Calls:
         if world.classes.own(kind) or id(kind) in self.known or kind in world.types:
             return True
         return any(one in world.types for one in lineage(kind)[:-1])
+
+    def member(self, value: Any) -> Any:
+        """The same for what was read of an object of the host's, where a row or a grant names it."""
+        return self._class(value) if issubclass(type(value), type) else value
 
     def require_method(self, name: str, value: Any) -> None:
         """That the interpreter may call what a class has under one of the names that it calls by itself."""

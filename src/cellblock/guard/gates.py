@@ -252,7 +252,8 @@ class Gates:
             if found is value and not self._own(kind):
                 return value  # there is none, which is told where it is read
             raise
-        return Holding(name, self._world.calls(member))
+        mine = self._own(kind) or kind is super or (issubclass(kind, type) and self._own(value))
+        return Holding(name, self._world.calls(member) if mine else self._world.calls.member(member))
 
     def _calls_own(self, value: Any, kind: type, name: str) -> bool:
         """Whether a name of instances of a class of the code's own is a function of its own, and nothing hides it."""
