@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -372,3 +373,30 @@ async def test_only_addresses_of_the_snapshot_before_are_taken_as_known(kernel: 
     snapshot = await capture.read(len)
     capture.close()
     assert [group.stream for group in snapshot.groups] == [(known,)]
+
+
+@pytest.mark.threat("W2")
+async def test_scribe_outlives_a_signal_to_the_group_of_a_copy_that_is_gone(anyio_backend: str) -> None:
+    """The number of a copy that was let go is nobody's that the session's first process could still know."""
+    kernel = await ProcessLauncher().open(KernelSpec(seed=1, limits=replace(_LIMITS, max_checkpoints=1)))
+    try:
+        await prepare(kernel, "time.sleep(2)")
+        capture = await kernel.capture()
+        try:
+            await capture.begin(None)
+            for _ in range(4):
+                await finished(kernel, "time.sleep(0.1)")
+            await finished(
+                kernel,
+                "for group in range(2, 500):\n"
+                "    if group != os.getpgid(0):\n"
+                "        try: os.killpg(group, 9)\n"
+                "        except OSError: pass",
+            )
+            snapshot = await capture.read(len)
+        finally:
+            capture.close()
+        assert "kept" in {one.name for one in snapshot.names}
+        await require_unchanged(kernel)
+    finally:
+        await kernel.close()

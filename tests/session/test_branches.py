@@ -543,3 +543,30 @@ def test_names_are_there_after_writes_of_files_beside_a_copy_that_is_late_or_nev
     assert (cell.rolled_back, "left" in lost, "later" in lost) == (is_made, False, not is_made)
     assert session.run("next(left), 'later' in globals()").value == (0, is_made)
     assert session.files.list() == ["count"][:is_made]
+
+
+OF_BRANCHES: dict[str, Callable[[Session, Callable[[Session], Session]], Session]] = {
+    "a branch": lambda session, within: within(session.branch()),
+    "a branch of a branch": lambda session, within: within(within(session.branch()).branch()),
+    "a branch of a session that is closed": lambda session, within: (within(session.branch()), session.close())[0],
+}
+
+
+@pytest.mark.parametrize("of", OF_BRANCHES)
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("os._exit(7)", "the session's process left with status 7"),
+        ("os.kill(os.getpid(), 11)", "the session's process was killed by SIGSEGV"),
+    ],
+)
+def test_end_of_a_branchs_first_process_is_told_as_that_of_a_later_one(
+    session: Session, of: str, end: str, told: str
+) -> None:
+    session.run("import os\nx = 1")
+    with ExitStack() as within:
+        branch = OF_BRANCHES[of](session, within.enter_context)
+        for _ in range(2):
+            ended = branch.run(end)
+            assert ended.error is not None
+            assert (ended.error.message, ended.rolled_back, ended.lost) == (told, True, ())

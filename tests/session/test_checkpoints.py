@@ -108,6 +108,33 @@ def test_what_a_cell_did_is_gone_with_it_and_all_else_is_as_it_was(
         assert (found.value, found.error) == (value, None), name
 
 
+WORKERS: dict[str, Callable[[Session], Session]] = {
+    "the first": lambda session: session,
+    "one that was woken": lambda session: (session.run("import os\nos._exit(3)"), session)[1],
+    "one with threads": lambda session: (
+        session.run("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"),
+        session,
+    )[1],
+    "a branch's": lambda session: session.branch(),
+}
+
+
+@pytest.mark.parametrize("how", ["os.killpg(0, 9)", "os.kill(-os.getpid(), 9)"])
+@pytest.mark.parametrize("worker", WORKERS)
+def test_signal_to_the_group_of_a_cell_spares_the_copy_that_is_just_made(
+    session: Session, worker: str, how: str
+) -> None:
+    """The copy takes its time, so that the cell comes first: what a cell registers for forks runs in it."""
+    session.run("import os, time\nx = 1")
+    with WORKERS[worker](session) as of:
+        of.run("hook = os.register_at_fork(after_in_child=lambda: time.sleep(0.3))")
+        cell = of.run(how)
+        assert cell.error is not None
+        assert cell.error.kind == "crashed"
+        assert (cell.rolled_back, [one.name for one in cell.lost if one.type != "Thread"]) == (True, [])
+        assert of.run("x, hook").value == (1, None)
+
+
 def test_the_working_directory_comes_back(session: Session) -> None:
     session.run("import os\nos.mkdir('d')\nos.chdir('d')")
     session.run("os.chdir('/tmp')\nos.rmdir('/workspace/d')\nos._exit(1)")

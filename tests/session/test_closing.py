@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cellblock import AsyncSession, CellblockError, CellState, Done, Session, SessionBusy, SessionClosed, Versioned
-from cellblock.store import open_store
+from cellblock.store import JSON, HeldSession, open_store
 
 
 def run_in_thread(session: Session, source: str) -> tuple[ThreadPoolExecutor, object]:
@@ -354,6 +354,30 @@ async def test_what_a_call_beside_close_acknowledges_is_in_the_store(url: str, w
 
 async def _call(call: Callable[[AsyncSession], Awaitable[object]], session: AsyncSession) -> object:
     return await call(session)
+
+
+@pytest.mark.anyio
+async def test_mark_that_close_puts_into_the_store_is_acknowledged_though_its_own_thread_comes_late(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure, closed = HeldSession.configure, threading.Event()
+
+    def late(held: HeldSession, settings: Mapping[str, JSON]) -> None:
+        monkeypatch.undo()
+        closed.wait(20)
+        configure(held, settings)
+
+    session = await AsyncSession("one", state=Versioned(url)).open()
+    await session.run("x = [1]")
+    monkeypatch.setattr(HeldSession, "configure", late)
+    marked = asyncio.ensure_future(session.mark_private("payroll"))
+    while HeldSession.configure is not configure:
+        await asyncio.sleep(0.01)
+    await session.close()
+    closed.set()
+    await marked
+    async with AsyncSession("one", state=Versioned(url)) as again:
+        assert again.private == "payroll"
 
 
 @pytest.mark.anyio

@@ -31,6 +31,7 @@ from cellblock import (
     SessionClosed,
     Versioned,
 )
+from cellblock.executors.process import shell
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.shell import Shell
@@ -135,6 +136,51 @@ def test_what_was_held_before_a_set_back_is_no_reason_for_a_later_death(
     ended = session.run("import os\nos._exit(7)").error
     assert ended is not None
     assert ended.message == "the session's process left with status 7"
+
+
+@pytest.mark.parametrize("then", ["a death", "undo", "a branch", "a cell and a death"])
+def test_write_whose_files_could_not_be_remembered_costs_itself_alone(
+    session: Session, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    """The copy that holds the names is that of the cell before, and lives on."""
+    keeping = shell._keeping
+    session.run("x = 41\nopen('f', 'w').write('cell')\nimport os")
+    monkeypatch.setattr(shell, "_keeping", lambda *of, **more: {**keeping(*of, **more), "forgotten": ["none"]})
+    session.files.write("f", b"host")
+    monkeypatch.undo()
+    state = "x, open('f').read()"
+    if then == "undo":
+        session.undo()
+    elif then == "a branch":
+        with session.branch() as branch:
+            assert branch.run("x").value == 41
+        return
+    else:
+        if then != "a death":
+            assert session.run("y = 1").ok
+        died = session.run("os._exit(7)")
+        lost = ["the last step"] * (then == "a death")
+        assert (died.rolled_back, [one.name for one in died.lost]) == (not lost, lost)
+    assert session.run(state).value == (41, "host" if then == "a cell and a death" else "cell")
+
+
+@pytest.mark.parametrize("killed", ["a process", "the worker"])
+def test_kill_that_the_first_process_has_told_is_not_told_again_for_the_kernels_count(
+    session: Session, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
+    """Both have killed, and the kernel tells by a count: what it has counted by then is no news later."""
+    session.run("x = 41\nimport os")
+    kernel: Any = session._session._kernel
+    counted = [1]
+    monkeypatch.setattr(kernel._enclosure, "killed", lambda: counted.pop() if counted else 0)
+    held = {"curbed": "300 MB, over their memory limit", "unruly": False}
+    kernel._shell._note({**held, "worker": killed == "the worker"})
+    kernel._link.alarmed = killed == "a process"
+    first = session.run("x" if killed == "a process" else "os._exit(7)")
+    assert "held 300 MB, over their memory limit" in first.text
+    kernel._link.alarmed = True
+    after = session.run("x")
+    assert (after.text, after.value) == ("41", 41)
 
 
 def test_worker_that_is_killed_right_after_it_was_woken_is_told(

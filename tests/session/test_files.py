@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -282,9 +283,12 @@ def test_writing_past_the_disk_limit_is_refused_with_a_hint(open_session: Callab
     session.files.write("fits", bytes(2**20))
 
 
+@pytest.mark.parametrize("unnamed", [True, False], ids=["tmpfs", "a file system without files that have no name"])
 def test_write_that_does_not_fit_leaves_the_file_and_its_other_names_as_they_were(
-    open_session: Callable[..., Session],
+    open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch, unnamed: bool
 ) -> None:
+    if not unnamed:
+        monkeypatch.setattr(os, "O_TMPFILE", os.O_DIRECTORY)  # answered as by such a one
     session = open_session(limits=ExecutionLimits(max_disk_mb=4))
     session.run("import os\nopen('a', 'w').write('precious')\nos.link('a', 'b')\nos.symlink('a', 'c')")
     for path in ("a", "b", "c", "new", "d/e/new", "/tmp/d/new"):
@@ -298,6 +302,8 @@ def test_write_that_does_not_fit_leaves_the_file_and_its_other_names_as_they_wer
     session.files.write("a", bytes(3 * 2**20))
     session.files.write("a", bytes(range(256)) * (3 * 2**12))  # there is no room for both
     assert session.run("open('b', 'rb').read() == bytes(range(256)) * (3 * 2**12)").value is True
+    session.files.write("d/new", "fits")
+    assert session.run("open('d/new').read(), oct(os.stat('d/new').st_mode)").value == ("fits", "0o100644")
 
 
 def test_one_file_too_many_is_refused_with_the_name_of_that_limit(open_session: Callable[..., Session]) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from family_tree import soon
 
 from cellblock import CellblockError, ExecutionLimits, Opaque, Session, UnpicklableError
 from cellblock.executors.process import memory
+from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.wire.messages import Finished
 
 LIMITS = ExecutionLimits(max_memory_mb=512, max_value_mb=160)
@@ -45,6 +49,39 @@ def test_array_goes_in_and_comes_out(session: Session) -> None:
     np.testing.assert_array_equal(session["array"], ARRAY)
     assert session.run("array[0, 0] = 5; float(array[0, 0]), array.flags.writeable").value == (5.0, True)
     assert session["array"][0, 0] == 5 != ARRAY[0, 0]
+
+
+def _kill(session: Session) -> None:
+    kernel: Any = session._session._kernel
+    assert soon(lambda: kernel._checkpoints.newest.memory.settled, True)  # the process makes its copy first
+    os.kill(kernel._link.pid, signal.SIGKILL)
+    select.select([kernel._link.pidfd], [], [])
+
+
+@pytest.mark.parametrize("megabytes", [1, 104])
+@pytest.mark.parametrize("ends", ["before", "after"])
+def test_value_is_given_to_the_process_that_takes_the_place_of_one_that_ends(
+    open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch, ends: str, megabytes: int
+) -> None:
+    """Before there is memory for it, or with the memory that it was put into."""
+    session = open_session(limits=LIMITS)
+    session.run("import numpy")
+    value = np.arange(megabytes * 2**17)
+    store = ProcessKernel.store
+
+    async def ended(kernel: ProcessKernel, buffers: Any, seconds: float) -> bool:
+        monkeypatch.undo()
+        if ends == "before":
+            _kill(session)
+        stored = await store(kernel, buffers, seconds)
+        if ends == "after":
+            _kill(session)
+        return stored
+
+    monkeypatch.setattr(ProcessKernel, "store", ended)
+    session["value"] = value
+    cell = session.run("value.size, int(value[-1])")
+    assert (cell.value, cell.lost) == ((value.size, value.size - 1), ())
 
 
 def test_value_of_a_cell_is_the_hosts_own(session: Session) -> None:

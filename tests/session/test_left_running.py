@@ -22,11 +22,24 @@ def act():
 LEFT = {
     "thread": "threading.Thread(target=act).start()",
     "timer of a thread": "threading.Timer(0.1, act).start()",
+    "thread that another wakes": (
+        "woken = threading.Event()\nthreading.Thread(target=lambda: (woken.wait(), act())).start()\n"
+        "threading.Timer(0.2, woken.set).start()"
+    ),
     "alarm": "signal.signal(signal.SIGALRM, lambda *_: act())\nsignal.setitimer(signal.ITIMER_REAL, 0.1)",
     "thread that ends a process": (
         "threading.Thread(target=lambda: (subprocess.run(['sleep', '0.2']), act())).start()"
     ),
     "process": "p = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo done > out.txt'])",
+    "process beside one that has ended": (
+        "e = subprocess.Popen(['true'])\ntime.sleep(0.2)\n"
+        "p = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo done > out.txt'])"
+    ),
+    "process of an idle thread beside one that has ended": (
+        "from concurrent.futures import ThreadPoolExecutor\ne = subprocess.Popen(['true'])\ntime.sleep(0.2)\n"
+        "pool = ThreadPoolExecutor(1)\n"
+        "p = pool.submit(subprocess.Popen, ['sh', '-c', 'sleep 0.4; echo done > out.txt']).result()\ntime.sleep(0.1)"
+    ),
     "process of a process": "subprocess.run(['sh', '-c', '(sleep 0.2; echo done > out.txt) &'])",
     "forked process": "if not os.fork():\n    act()\n    os._exit(0)",
 }
@@ -314,3 +327,30 @@ def test_session_without_anything_left_is_committed_by_its_steps_alone(opened: O
     session.run("y = 2")
     session.close()
     assert [one.kind for one in opened().log()] == ["python"] * 10 + ["shell", "open"]
+
+
+ENDED = {
+    "threads that wait for the next cell": (
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(3)\n"
+        "list(pool.map(time.sleep, [0.05] * 3))\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\nsubprocess.Popen(['true'])"
+    ),
+    "a child": "p = subprocess.Popen(['true'])",
+    "children": "for _ in range(3): subprocess.Popen(['true'])",
+    "a killed child": "if not (pid := os.fork()): signal.pause()\nos.kill(pid, 9)",
+    "a child of a child": "subprocess.run(['sh', '-c', 'true &'])",
+}
+
+
+@pytest.mark.parametrize("ended", ENDED)
+def test_what_goes_on_no_more_is_saved_once_though_it_is_there(opened: Open, ended: str) -> None:
+    session = opened()
+    session.run(BEGIN)
+    session.run(f"{ENDED[ended]}\ntime.sleep(0.3)")
+    session.flush()
+    saved = session.log()
+    for _ in range(3):
+        session.flush()
+    assert session.log() == saved
+    session.run("x = 1")
+    assert len(session.log()) == len(saved) + 1

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from family_tree import below, soon
 
@@ -348,6 +349,34 @@ def test_a_process_that_is_killed_for_memory_between_two_cells_is_no_doing_of_th
     after = session.run("'z' in globals() or os.path.exists('f')" if source != "!" else "open('f').read()")
     assert after.value in (True, "hello\n")
     assert "killed" not in after.text
+
+
+BETWEEN: dict[str, Callable[[Session], object]] = {
+    "get": lambda session: session["x"],
+    "set": lambda session: session.__setitem__("y", 2),
+    "set of a large value": lambda session: session.__setitem__("y", np.zeros(2**18)),
+    "names": lambda session: session.names(),
+    "aside": lambda session: session.aside("x", reads=True),
+    "clear": lambda session: session.clear(),
+}
+
+
+@pytest.mark.parametrize("call", BETWEEN)
+def test_a_process_that_is_killed_for_memory_before_a_call_of_the_host_is_told_by_the_next_cell(
+    open_session: Callable[..., Session], call: str
+) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=256))
+    session.run(f"x = 1\nimport subprocess, sys\nprogram = {'import os, time' + chr(10) + _GROWING!r}")
+    session.run("two = [subprocess.Popen([sys.executable, '-c', program]) for _ in range(2)]")
+    assert soon(lambda: sum(any(_GROWING in word for word in one.words) for one in below()), 2) == 2
+    session.files.write("go", b"")
+    assert soon(lambda: sum(any(_GROWING in word for word in one.words) for one in below()), 1) == 1
+    BETWEEN[call](session)
+    told = session.run("1")
+    assert told.text.startswith("[between two cells a process was killed: together the session's processes held ")
+    assert told.text.count("killed") == 1
+    assert told.value == 1
+    assert "killed" not in session.run("1").text
 
 
 def test_a_process_that_is_ended_for_what_it_holds_leaves_the_checkpoint_that_is_being_made() -> None:

@@ -119,6 +119,19 @@ def _assert_the_same_when_reopened(session: Session, opened: Open, way: dict[str
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_new_file_appears_to_a_cell_that_waits_for_it_with_all_its_bytes(
+    opened: Open, way: str, readable_python: str
+) -> None:
+    session = opened(**WAYS[way] | ({"python": readable_python} if way == "reduced walls" else {}))
+    session.run(BEGIN)
+    data = b"x" * (24 << 20)
+    with _running(session.run, session, "until('d/a'); open('d/a', 'rb').read() == b'x' * (24 << 20)") as ended:
+        session.files.write("d/a", data)
+    assert ended[0].value is True
+    assert session.files.list() == ["d/a"]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_every_session_that_is_made_again_by_its_cells_has_the_file_of_the_last(
     opened: Open, way: str, readable_python: str
 ) -> None:

@@ -11,6 +11,7 @@ import anyio.lowlevel
 from cellblock.cell import Cell, CellError, Lost
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.events import Done, Event
+from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
 from cellblock.hosting import clock
 from cellblock.limits import ExecutionLimits
@@ -22,6 +23,7 @@ from cellblock.session.record import Recorder, death_error, ended_error, full_er
 from cellblock.session.tools import Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.wire.messages import (
+    Bind,
     Display,
     Equip,
     Finished,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from cellblock.session.unreached import Reach
 
 _EQUIP_SECONDS = 30.0
+HOST_SECONDS = 60.0
+"""How long the host's own values may take at the least."""
 
 
 class Execution:
@@ -235,7 +239,8 @@ class Execution:
             self._turn, self._left = None, death
             return None
         self._lost += losses(recovery, f"between two cells the session's process {how(death)}")
-        return self._kernel.turn(self._request, max_output_bytes=self._limits.max_output_bytes)
+        request = await sendable(self._kernel, self._request)
+        return self._kernel.turn(request, max_output_bytes=self._limits.max_output_bytes)
 
     async def to_end(self) -> Cell:
         """The cell, once it has ended."""
@@ -379,6 +384,21 @@ class Execution:
 
     def _elapsed_ms(self) -> float:
         return (clock.now() - self._began) * 1e3
+
+
+async def sendable(kernel: Kernel, request: Request) -> Request:
+    """A request for the process that there is: with its large buffers in the memory of that one, where they can be.
+
+    Where the process has ended the request is as it was: its turn finds that, and another process is given it.
+    """
+    if not isinstance(request, Bind):
+        return request
+    first, *large = request.buffers
+    if large and await kernel.store(large, HOST_SECONDS):
+        return Bind(name=request.name, buffers=(first,), is_stored=True)
+    if not kernel.gone:
+        require_sendable(request)
+    return request
 
 
 async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recovery:

@@ -261,7 +261,11 @@ class Lasting:
     async def configure(self, settings: Mapping[str, JSON]) -> None:
         """Change some of what the session is opened with from now on: now, or before the next step."""
         self._unset |= settings
-        await to_thread.run_sync(self._held.configure, settings)
+        try:
+            await to_thread.run_sync(self._held.configure, settings)
+        except SessionClosed:
+            if self._unset.keys() & settings.keys():  # else `finish` has told the store, before the session was closed
+                raise
         for name in settings:
             self._unset.pop(name, None)
 

@@ -74,6 +74,8 @@ class Recorder:
         self._dropped = 0
         self._cut = self._noted = 0
         self.curbed = False
+        self.killed = ""
+        """Processes that were killed, in the words of a cell that begins after it."""
         self.reach: Callable[[], Reach] | None = None
         """What the session can connect to."""
         self.failures: Collection[str] = ()
@@ -112,9 +114,9 @@ class Recorder:
     def curb(self, event: Curbed) -> Output:
         """A process was killed. If the cell was under way, what fails after that is for want of memory."""
         self.curbed |= not event.between
-        when = "between two cells " if event.between else ""
-        note = f"[{when}a process was killed: together the session's processes held {event.held}]\n"
-        return self.write(Written(stream="stderr", text=note))
+        note = f"a process was killed: together the session's processes held {event.held}]\n"
+        self.killed += (between := f"[between two cells {note}")
+        return self.write(Written(stream="stderr", text=between if event.between else f"[{note}"))
 
     def ended(self, count: int) -> Output:
         """Processes that the cell had started were killed at its time limit."""

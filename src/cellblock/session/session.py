@@ -685,6 +685,7 @@ class AsyncSession(Versions):
         if self._lasting is not None:
             await self._catch_up_between_calls(self._lasting)
         kernel = await self._awake()
+        await kernel.settle_files()  # a state whose files could not be remembered is none to branch from
         if kernel.gone or not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
         if kernel.states[-1] not in self._stands:  # somebody is about to tell

@@ -17,7 +17,6 @@ import anyio
 from cellblock.callers import Caller, callers, waiting_for
 from cellblock.cell import Cell, CellKind, CellState, Lost
 from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClosed, StoreError, UnpicklableError
-from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import FileVersion, Kernel, Recovery
 from cellblock.hosting import clock, to_thread
 from cellblock.hosting.loops import OfLoop
@@ -25,7 +24,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.arguments import require_text
 from cellblock.session.calls import Answer
-from cellblock.session.execution import Execution, recover
+from cellblock.session.execution import HOST_SECONDS, Execution, recover, sendable
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step, is_own, not_done_again
 from cellblock.session.notebook import Blob, Kept, Notebook, Record
 from cellblock.session.record import also_lost, at_risk, failed_cell, losses, unsaved_error
@@ -41,9 +40,8 @@ if TYPE_CHECKING:
     from cellblock.session.unreached import Reach
     from cellblock.store import Commit
 
-_HOST_SECONDS = 60.0
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MOST_REASON = 200
+_MOST_REASON, _MOST_NOTED = 200, 2000
 _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind="host")
 
 
@@ -578,10 +576,10 @@ class Turns:
         """
         seconds = seconds or self.limits.timeout_seconds
         if isinstance(request, Bind):  # the host's own values: no matter how short the cells are to be
-            seconds = max(seconds, _HOST_SECONDS)
-            request = await self._stored(kernel, request)
+            seconds = max(seconds, HOST_SECONDS)
+        given = await sendable(kernel, request)
         began = clock.now()
-        turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
+        turn = kernel.turn(given, max_output_bytes=self.limits.max_output_bytes)
         execution = Execution(
             kernel,
             self.limits,
@@ -607,17 +605,10 @@ class Turns:
         if execution.is_fresh:
             self._settle(is_fresh=True)
         self._lost += cell.lost  # of a host's request nobody sees it: the next cell says so
+        self._note = (self._note + execution.recorder.killed)[:_MOST_NOTED]
         if cell.ok and then is not None:
             await then()
         return cell
-
-    async def _stored(self, kernel: Kernel, request: Bind) -> Bind:
-        """The request with its large buffers in the worker's memory already, where they can be put there."""
-        first, *large = request.buffers
-        if large and await kernel.store(large, _HOST_SECONDS):
-            request = Bind(name=request.name, buffers=(first,), is_stored=True)
-        require_sendable(request)
-        return request
 
     async def _acquire(self, wait: bool) -> Kernel:
         """Take the session's one turn; the kernel that is alive by then."""

@@ -41,9 +41,10 @@ from cellblock.worker import apart, control, exits, late, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet, Voice
 from cellblock.worker.checkpoint.gone import losses
+from cellblock.worker.checkpoint.left import are_left
 from cellblock.worker.checkpoint.sealing import wall_in
 from cellblock.worker.checkpoint.seeds import sow
-from cellblock.worker.checkpoint.twin import Woken, are_left, freeze
+from cellblock.worker.checkpoint.twin import Woken, freeze
 from cellblock.worker.checkpoint.twin import reap as reap_copies
 from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine import layout

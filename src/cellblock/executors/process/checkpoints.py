@@ -159,13 +159,15 @@ def _ends() -> tuple[socket.socket, socket.socket]:
 class Checkpoint:
     """A state after a step. Without a `memory` the namespace is the empty one that a new worker has.
 
-    `number` is that of its files, `failed` how many requests in a row have ended its worker.
+    `number` is that of its files, which are `unkept` where init could not remember them: it cannot be gone back to.
+    `failed` is how many requests in a row have ended its worker.
     """
 
     number: int
     memory: Frozen | None = None
     names: dict[str, str] = field(default_factory=dict)
     failed: int = 0
+    unkept: bool = False
 
 
 class Checkpoints:
@@ -309,8 +311,8 @@ class Checkpoints:
         """Whether the state before so many steps is there."""
         if steps > self.steps:
             return False
-        memory = self._states[-1 - steps].memory
-        return memory is None or not memory.gone
+        state = self._states[-1 - steps]
+        return not (state.unkept or (state.memory is not None and state.memory.gone))
 
     def back(self, steps: int) -> list[int]:
         """Make an older state the newest; the numbers of those that came after it. What was prepared for is dropped."""

@@ -37,6 +37,8 @@ _ANOTHERS = -1
 _TRIES = 100
 """A walk through `..` is refused with EAGAIN when anything was mounted or renamed on this machine meanwhile."""
 _MOST_LINKS = 40
+_UNABLE = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT)
+"""Answers of file systems, and of kernels, that have no files without a name."""
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOTS = {
@@ -68,24 +70,28 @@ class ProcessFiles:
         self._lock = threading.Lock()  # a closed descriptor's number may soon be another session's root
 
     def write(self, path: str, data: bytes) -> FileVersion:
-        """Create or replace a file; missing directories are made. Its version: no other write leads to the same.
+        """Create or replace a file; missing directories are made. Its version. A new file appears with all its bytes.
 
         A cell that writes later changes the time that is set here; one that wrote before left other bytes.
         One that is refused leaves everything as it was.
         """
         where = self._own(path)
         with self._guard(path), ExitStack() as undo:
-            file = self._open_for_writing(where, path, undo)
-            try:
-                self._require_regular(file, path)
-                _fill(file, data)
+            for _ in range(_MOST_LINKS):
+                with contextlib.suppress(FileNotFoundError), _closed(self._open_existing(where)) as file:
+                    self._require_regular(file, path)
+                    return _filled(file, data)
+                self._make_parents(where, path, undo)
+                with self._parent(where) as (parent, name):
+                    try:
+                        left = self._made(where, parent, name, path, data, undo)
+                    except FileExistsError:  # a link to what does not exist, or a file that a cell has just made
+                        with contextlib.suppress(OSError):
+                            where = f"{os.path.dirname(where)}/{os.readlink(name, dir_fd=parent)}"
+                        continue
                 undo.pop_all()
-                now = os.fstat(file)  # a clock tick takes milliseconds: another write within it has this time, too
-                os.utime(file, ns=(now.st_atime_ns, now.st_mtime_ns - 1))
-                left = *_version(os.fstat(file))[:3], len(data)
-                return left if _holds(file, data) else (*left[:3], _ANOTHERS)
-            finally:
-                os.close(file)
+                return left
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
     def version(self, path: str) -> FileVersion | None:
         try:
@@ -177,23 +183,26 @@ class ProcessFiles:
                     return openat2(self._root, where, flags, mode, resolve)
             return openat2(self._root, where, flags, mode, resolve)
 
-    def _open_for_writing(self, where: str, path: str, undo: ExitStack) -> int:
-        """The file, made where there is none, as are the directories above; `undo` removes what was made."""
-        for _ in range(_MOST_LINKS):
-            with contextlib.suppress(FileNotFoundError):
-                return self._open_existing(where)
-            self._make_parents(where, path, undo)
-            with self._parent(where) as (parent, name):
-                try:
-                    with _one_more(path):
-                        file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, 0o600, dir_fd=parent)
-                except FileExistsError:  # a link to what does not exist
-                    where = f"{os.path.dirname(where)}/{os.readlink(name, dir_fd=parent)}"
-                    continue
-            undo.callback(self._unmake, where, os.fstat(file))
+    def _made(self, where: str, parent: int, name: str, path: str, data: bytes, undo: ExitStack) -> FileVersion:
+        """Make a file that appears with all its bytes; FileExistsError where there is one. Its version.
+
+        A file system that has no files without a name shows it while it is written; `undo` then removes it.
+        """
+        with _one_more(path):
+            try:
+                file, is_named = os.open(".", os.O_RDWR | os.O_TMPFILE | _SAFE, 0o600, dir_fd=parent), False
+            except OSError as error:
+                if error.errno not in _UNABLE:
+                    raise
+                file, is_named = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE, 0o600, dir_fd=parent), True
+        with _closed(file):
+            if is_named:
+                undo.callback(self._unmake, where, os.fstat(file))
             os.fchmod(file, 0o644)  # whatever the host's umask is
-            return file
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            left = _filled(file, data)
+            if not is_named:
+                os.link(f"/proc/self/fd/{file}", name, dst_dir_fd=parent)
+        return left
 
     def _open_existing(self, where: str) -> int:
         try:
@@ -294,6 +303,24 @@ def _one_more(path: str) -> Iterator[None]:
             raise
         reason = f"{path!r:.300} is one too many: the number of the session's files is at its limit"
         raise FileRefused(reason, hint="raise ExecutionLimits(max_files=…)", errno=errno.ENOSPC) from None
+
+
+@contextlib.contextmanager
+def _closed(file: int) -> Iterator[int]:
+    """Within, a descriptor, which is closed after it."""
+    try:
+        yield file
+    finally:
+        os.close(file)
+
+
+def _filled(file: int, data: bytes) -> FileVersion:
+    """The version of a file that was given these bytes: no other write leads to the same."""
+    _fill(file, data)
+    now = os.fstat(file)  # a clock tick takes milliseconds: another write within it has this time, too
+    os.utime(file, ns=(now.st_atime_ns, now.st_mtime_ns - 1))
+    left = *_version(os.fstat(file))[:3], len(data)
+    return left if _holds(file, data) else (*left[:3], _ANOTHERS)
 
 
 def _fill(file: int, data: bytes) -> None:

@@ -247,6 +247,9 @@ class ProcessKernel(LinkedKernel):
 
     def _note_gone(self) -> None:
         """Take note of the checkpoints that are no more."""
+        while self._shell.unkept:
+            if (state := self._checkpoints.of(self._shell.unkept.pop())) is not None:
+                state.unkept = True
         while self._shell.gone:
             number, bound = self._shell.gone.pop(0)
             if bound:
@@ -266,6 +269,8 @@ class ProcessKernel(LinkedKernel):
             self._left_at = self._checkpoints.latest
 
     async def _has_copy(self) -> bool:
+        if self._checkpoints.newest.unkept:
+            return False
         if (memory := self._checkpoints.newest.memory) is None:
             return bool(self._spec.limits.max_checkpoints)  # nothing was run: a new worker is as good
         await self._checkpoints.pids()  # the copy may not have been made yet, or never be
@@ -447,8 +452,9 @@ class ProcessKernel(LinkedKernel):
 
     @property
     def branchable(self) -> bool:
-        memory = self._checkpoints.newest.memory
-        return memory is not None and not memory.lost
+        self._note_gone()
+        newest = self._checkpoints.newest
+        return not newest.unkept and newest.memory is not None and not newest.memory.lost
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[ProcessKernel, tuple[Row, ...]]:
         async with self._changing:
@@ -497,7 +503,6 @@ class ProcessKernel(LinkedKernel):
         assert state.memory is not None
         with await _apart(state.memory, CellblockError, sole=True) as apart:
             link = self._link = Link()
-            link.is_parted = True
             try:
                 message: dict[str, object] = {"nonce": link.nonce.hex(), "seed": self._spec.seed}
                 numbers = [end if isinstance(end, int) else end.fileno() for end in link.ends]
@@ -513,7 +518,8 @@ class ProcessKernel(LinkedKernel):
                 awake = None
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
-        examine(inner_pid(link.pid, 1), state.memory.pid(), inner_pid(stem._living().pid), processes)
+        link.parted = inner_pid(link.pid, 1)
+        examine(link.parted, state.memory.pid(), inner_pid(stem._living().pid), processes)
         first.follow(link.pid)
         link.adopt(state.names)
         group = self._enclosure.enclose(link.pid)
@@ -541,6 +547,7 @@ class ProcessKernel(LinkedKernel):
 
     async def _recover(self, steps: int) -> Recovery:
         self.kill()
+        self._note_gone()
         self._files_changed = False
         self._left_at = -1
         names = self._living().names if self._link is not None else {}
@@ -565,6 +572,8 @@ class ProcessKernel(LinkedKernel):
         missed = await self._shell.sweep(spared=spared, forgotten=forgotten, attaches=attaches, **more)
         if self._enclosure.full:
             await to_thread.run_sync(self._enclosure.await_room)
+        if state.unkept:
+            return None
         if state.memory is None:
             if self._stem is not None:
                 raise SessionClosed("no checkpoint of the branch is left", hint="make another")
@@ -657,7 +666,7 @@ class ProcessKernel(LinkedKernel):
     def _most_processes(self) -> int:
         return self._spec.limits.max_processes + self._spec.limits.max_checkpoints + _BESIDE
 
-    def curbed(self) -> str | None:
+    def _curbed(self) -> str | None:
         return self._shell.curbed()
 
     async def how_it_ended(self) -> Died:
@@ -668,7 +677,9 @@ class ProcessKernel(LinkedKernel):
             status = None
             if token:
                 status = await to_thread.run_sync(self._family.how_it_ended, token)
-            elif not self._living().is_parted:
+            elif self._stem is not None and self._living().parted:
+                status = await self._stem._shell.parted(self._living().parted)
+            else:
                 status = await self._shell.ending(DEATH_SECONDS)
             death = self._shell.explain(death_of(status))
         return self._judged(death)

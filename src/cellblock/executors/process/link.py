@@ -69,8 +69,8 @@ class Link:
         self.closed = False
         self.beside = False
         """Whether large buffers go from memory to memory."""
-        self.is_parted = False
-        """Whether the worker is a branch's first, of its parent's copy: the branch's init does not hear of its end."""
+        self.parted = 0
+        """Of a branch's first worker its number in the parent session, whose init hears of its end; else 0."""
         self.left = False
         """True where something of the cells lives on, as of the worker's last word."""
         self.unread = self.heard = False

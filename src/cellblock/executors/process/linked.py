@@ -28,6 +28,7 @@ from cellblock.executors.process.turn import Before, Overseer, ProcessTurn
 from cellblock.executors.process.waits import processor_seconds, stands_still
 from cellblock.executors.protocol import (
     Capabilities,
+    Curbed,
     Died,
     Fetch,
     Kernel,
@@ -73,6 +74,8 @@ class LinkedKernel(Kernel, Overseer):
         self._open = True
         self._link: Link | None = None
         self._policy = policy_of(spec)
+        self._untold: str | None = None
+        """What was held when a process was killed, where nobody has told it yet."""
         room.count(self)
 
     @property
@@ -111,7 +114,8 @@ class LinkedKernel(Kernel, Overseer):
 
     def _judged(self, death: Died) -> Died:
         """Security border: a death, with what the host and the kernel know of it, whatever the worker says."""
-        excess = death.excess or self.exceeded() or ""
+        exceeded = self.exceeded()  # its count is read, whoever else has killed
+        excess = death.excess or exceeded or ""
         link = self._living()
         untaken = (link.unread or death.untaken) and not (link.heard or excess or link.killed)
         return replace(death, excess=excess, untaken=untaken)
@@ -121,6 +125,14 @@ class LinkedKernel(Kernel, Overseer):
         link.watch_notices(channel.fileno())
         if self._enclosure.group is not None:
             link.watch_group(self._enclosure.group)
+
+    def curbed(self) -> str | None:
+        untold, self._untold = self._untold, None
+        return self._curbed() or untold
+
+    def _curbed(self) -> str | None:
+        """As `curbed`, by what the session's first process has told since this was last asked."""
+        raise NotImplementedError
 
     @property
     def ended(self) -> bool:
@@ -209,7 +221,8 @@ class LinkedKernel(Kernel, Overseer):
                 if not turn.sent:
                     await turn.send_rest(seconds)
                 while not isinstance(event := await turn.next(), Finished | Died):
-                    continue
+                    if isinstance(event, Curbed):
+                        self._untold = event.held
             if not isinstance(event, Finished) or event.failure is not None:
                 return False
             await self.write(event.beside, buffers)

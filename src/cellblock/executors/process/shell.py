@@ -63,6 +63,8 @@ class Shell:
         self.gone: list[tuple[int, str]] = []
         """Checkpoints that init has told are no more: all up to a number, with the limit they were let go for; or that
         of one whose copy has ended, and ""."""
+        self.unkept: list[int] = []
+        """Checkpoints whose files init could not remember."""
         self._asked = self._kept = 0
         self._expected: tuple[int, list[int]] = 0, []
         self._to_keep = self._answer_expected = self._answer_awaited = b""
@@ -186,6 +188,8 @@ class Shell:
                 self._kept = number
             case {"let go": int(number), "for": str(limit)}:
                 self.gone.append((number, limit))
+            case {"unkept": int(number)}:
+                self.unkept.append(number)
             case {"gone": int(number)}:
                 self.gone.append((number, ""))
             case {"failed": str(what), "reason": str(reason)}:
@@ -274,6 +278,14 @@ class Shell:
     async def part(self, copy: int) -> None:
         """Have init let a frozen copy, by its number there, make the worker of a branch; 0 ends that."""
         await self._asked_apart("part", copy=copy)
+
+    async def parted(self, worker: int) -> int | None:
+        """The wait status of a branch's first worker that has ended; None where init does not know it."""
+        try:
+            status = (await self._asked_apart("parted", worker=worker))[0]["status"]
+        except CellblockError:
+            return None
+        return status if isinstance(status, int) else None
 
     async def _asked_apart(self, what: str, **more: object) -> tuple[dict[str, object], list[int]]:
         """What init answers on a channel of its own: the turn of a cell that runs hears the other."""

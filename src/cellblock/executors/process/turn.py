@@ -335,10 +335,9 @@ class ProcessTurn:
         except EOFError:  # init is gone, and the worker with it
             self._link.forget_notices()
             return
-        if held is None and between and self._link.alarmed:
-            held = self._overseer.exceeded()
-        if between:
-            self._link.alarmed = False
+        if between and self._link.alarmed:
+            self._link.alarmed, killed = False, self._overseer.exceeded()  # its count is read, whoever else has killed
+            held = held or killed
         if held is not None:
             self._curb(held, between=between)
 

@@ -198,7 +198,7 @@ class ReducedKernel(LinkedKernel):
             self._keeper.let_go()
             self._enclosure.leave()
 
-    def curbed(self) -> str | None:
+    def _curbed(self) -> str | None:
         return self._keeper.curbed()
 
     @property

@@ -88,7 +88,6 @@ def _settle(
     os.chdir(layout.WORKSPACE)
     for pipe in ends[1:3]:
         os.close(pipe)
-    os.setsid()
     for one in (wall, seccomp.apply(_FILTER)):
         if isinstance(one, Unavailable):
             raise OSError(one.reason)

@@ -30,6 +30,7 @@ from cellblock.hosting import sockets
 from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors, openmp
 from cellblock.worker.checkpoint.branching import Branch, part
+from cellblock.worker.checkpoint.left import TIMERS, is_alone
 from cellblock.worker.checkpoint.written import Written
 from cellblock.worker.confine.syscalls import (
     PR_GET_DUMPABLE,
@@ -47,11 +48,6 @@ _OF_THREADS = ("ignore", None, DeprecationWarning, None, 0)
 _IMPORT_SECONDS = 0.1
 Write = Callable[[int, Mapping[str, object]], object]
 """Becomes a scribe, given its socket and its limits. Does not return."""
-_TIMERS = {
-    signal.ITIMER_REAL: signal.SIGALRM,
-    signal.ITIMER_VIRTUAL: signal.SIGVTALRM,
-    signal.ITIMER_PROF: signal.SIGPROF,
-}
 _AT_ONCE = 1e-6
 """The shortest time of a timer."""
 
@@ -130,10 +126,10 @@ def _timers() -> dict[int, tuple[float, float]]:
     """The timers of a process that blocks all signals: a forked copy has none. One that ran out does so at once."""
     while True:
         due = signal.sigpending()
-        timers = {timer: signal.getitimer(timer) for timer in _TIMERS}
+        timers = {timer: signal.getitimer(timer) for timer in TIMERS}
         if due == signal.sigpending():
             break
-    return {timer: (_AT_ONCE if _TIMERS[timer] in due else left, again) for timer, (left, again) in timers.items()}
+    return {timer: (_AT_ONCE if TIMERS[timer] in due else left, again) for timer, (left, again) in timers.items()}
 
 
 def _hush(_unraisable: object) -> None:
@@ -154,7 +150,6 @@ def _wait(
 ) -> int | Branch:
     """In the copy: be frozen until the host says to wake. Ends here when the host lets go. Returns in branches, too."""
     try:
-        os.setsid()  # what is sent to the process's group is not for us
         descriptors.let_go(found)
         channel.send(control.READY)
         message, ends = control.receive(channel)
@@ -255,7 +250,7 @@ def _fork_aside(written: Written) -> bool:
 
     A process of one thread, as nearly all are, can do without what the C library does for the others.
     """
-    if _is_alone():
+    if is_alone():
         return _fork_alone(written)
     written.look(alone=False)
     return _fork_among_threads()
@@ -302,24 +297,6 @@ def _fork_among_threads() -> bool:
     except BaseException:
         os._exit(1)
     return True
-
-
-def are_left() -> bool:
-    """True if code of a cell may go on though the cell has ended: in a thread, in a child, or at a timer's signal."""
-    if not _is_alone() or any(signal.getitimer(timer)[0] for timer in _TIMERS):
-        return True
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def _is_alone() -> bool:
-    try:
-        return len(os.listdir("/proc/self/task")) == 1
-    except OSError:  # no /proc on this host
-        return False
 
 
 def reap() -> None:

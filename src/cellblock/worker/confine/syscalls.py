@@ -240,18 +240,22 @@ def name_process(name: str) -> None:
 def clone_silently() -> int:
     """Fork without the C library's part of it, for a process of one thread; 0 in the child.
 
-    The child's end raises no signal, and only a wait that asks for such children (`WAIT_SILENT`) tells of it.
+    The child's end raises no signal, and only a wait that asks for such children (`WAIT_SILENT`) tells of it. The child
+    leads a process group of its own before this returns, in either process.
     """
     place = ctypes.c_void_p()
     prctl(PR_GET_TID_ADDRESS, ctypes.addressof(place))
     address = place.value or 0
     # the last two arguments stand the other way round on some machines; both are the place or nothing
     flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID if address else 0
-    return _call("clone", flags, 0, 0, *((address, 0) if MACHINE == "x86_64" else (0, address)))
+    child = _call("clone", flags, 0, 0, *((address, 0) if MACHINE == "x86_64" else (0, address)))
+    _call("setpgid", child, child)
+    return child
 
 
 def succeed() -> None:
-    """Go on as another process over this one's memory, which is an orphan: this process ends, and only it.
+    """Go on as another process over this one's memory, an orphan that leads a process group: this process ends, and
+    only it.
 
     The second process is made by clone(2) with CLONE_VM and CLONE_VFORK, so the first waits inside the kernel while
     the second uses its stack, and is killed there. For a process of one thread. Raises OSError where clone failed.
@@ -261,6 +265,7 @@ def succeed() -> None:
     _call("set_tid_address", 0)  # else the kernel would clear the thread id, which the two share, when the first ends
     first = os.getpid()
     if _call("clone", CLONE_VM | CLONE_VFORK | _SIGCHLD, 0, 0, 0, 0) == 0:
+        _call("setpgid", 0, 0)
         os.kill(first, _SIGKILL)
     if place.value:  # the C library keeps the id of each thread there
         _call("set_tid_address", place.value)

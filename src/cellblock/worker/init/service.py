@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NoReturn
@@ -30,6 +31,7 @@ from cellblock.worker.peak import Peak
 
 _MAX_MISSED = 20
 _MAX_PATH = 200
+_MOST_ENDED = 100
 
 Message = Mapping[str, object]
 
@@ -58,6 +60,8 @@ class Service:
         self._adopted = 0
         self._ended: dict[int, int] | None = None
         """How processes ended between a sweep and word of the worker that was woken then: it may be done by then."""
+        self._of_branches: deque[tuple[int, int | None]] = deque(maxlen=_MOST_ENDED)
+        """How processes of branches ended that init had adopted, the newest last: their first workers, too."""
         self._kept = 0
         self._reaped = -1
         """After the beginning of which checkpoint a process of a cell ended that init had adopted."""
@@ -79,6 +83,7 @@ class Service:
             "import": self._import,
             "as_imported": self._as_imported,
             "part": self._part,
+            "parted": self._parted,
             "hollow": self._hollow,
             "branches": self._branches,
             "admit": self._admit,
@@ -119,8 +124,8 @@ class Service:
         what = str(message["do"])
         done = self._border.carry_out(what, lambda: self._answers[what](message, descriptors), asked=True)
         control.close_all(descriptors)
-        if what == "keep" and not done:  # the checkpoint has no files to go back to
-            control.tell(self._channel, {"gone": message["number"]})
+        if what == "keep" and not done:
+            control.tell(self._channel, {"unkept": message["number"]})
             control.tell(self._channel, {"kept": message["number"]})
 
     def _copy_more(self) -> None:
@@ -195,12 +200,16 @@ class Service:
     def _reap(self) -> None:
         """Collect the processes that init adopted and that have ended; tell how the worker did, if it is one."""
         for process, status in ended_children(self._look_back):
+            if self._of_branches and self._of_branches[-1] == (process, None):
+                self._of_branches[-1] = process, status
             if self._ended is not None:
                 self._ended[process] = status
             elif process == self._adopted:
                 control.tell(self._channel, {"ended": process, "status": status})
 
     def _look_back(self, ended: int) -> None:
+        if holdings.nested(ended):
+            self._of_branches.append((ended, None))
         if self._reaped < self._kept and _is_of_a_cell(ended):
             self._reaped = self._kept
 
@@ -341,6 +350,13 @@ class Service:
         self._supervisor.parting = _number(message["copy"])
         with sockets.adopted(descriptors.pop()) as answer:
             control.tell(answer, {"parting": self._supervisor.parting})
+
+    def _parted(self, message: Message, descriptors: list[int]) -> None:
+        """Tell how a branch's first worker has ended, whose parent this is."""
+        self._reap()
+        ended = dict(self._of_branches)
+        with sockets.adopted(descriptors.pop()) as answer:
+            control.tell(answer, {"status": ended.get(_number(message["worker"]))})
 
     def _hollow(self, _message: Message, _descriptors: list[int]) -> None:
         """The session is closed, and holds the namespaces of its branches still."""
