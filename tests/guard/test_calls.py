@@ -142,3 +142,8 @@ def test_rare_parts_of_the_language_are_had_by_name(feature: str, source: str) -
     assert refused.error in ("refused", "SecurityError")
     assert f"[{feature}]" in refused.message
     assert guarded(source, Policy(also=[feature])).error is None
+
+
+@pytest.mark.parametrize("name", ["open", "memoryview", "len", "property", "map", "breakpoint"])
+def test_a_name_of_pythons_own_is_the_codes_where_it_binds_it(name: str) -> None:
+    assert guarded(f"def {name}(given): return given + '!'\nprint({name}('a'))").text == "a!\n"

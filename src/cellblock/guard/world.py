@@ -109,8 +109,8 @@ class World:
         self.streams = {name: Stream(name, self.say) for name in ("stdout", "stderr")}
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
         self.builtins["print"] = printer(self)
-        for name in BUILTINS & self.builtins.keys():
-            self.builtins[spelling.CALLABLE + name] = value = self.builtins[name]
+        for name in BUILTINS:
+            self.builtins[spelling.CALLABLE + name] = value = self.builtins.get(name)
             self.calls.grant(value)
         self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
         self.ending.globals = self.globals
