@@ -52,3 +52,11 @@ def pauses(seconds: float) -> Iterator[float]:
     while patience(until - time.monotonic()) > 0:
         yield pause
         pause = min(2 * pause, _LONGEST)
+
+
+def tries(seconds: float) -> Iterator[None]:
+    """The tries themselves, each after its pause. A pause of 0 is none: a host's timers may all come late."""
+    for pause in pauses(seconds):
+        if pause:
+            time.sleep(pause)
+        yield

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 import sys
 from contextlib import suppress
 from typing import Literal
+
+from cellblock.hosting.unique import unique_word
 
 _FLAGS = {"x": os.O_WRONLY | os.O_EXCL | os.O_CREAT, "a": os.O_RDWR | os.O_APPEND | os.O_CREAT, "r+": os.O_RDWR}
 
@@ -29,7 +30,7 @@ def open_private(path: Path, mode: Literal["x", "a", "r+"]) -> int:
 def write_private(path: Path, content: bytes | str) -> None:
     """Write a whole file or none, in place of one that is there; it is on the disk when this returns."""
     directory = os.path.dirname(os.path.abspath(path))
-    unfinished = os.path.join(directory, f".cellblock-{secrets.token_hex(8)}.part")
+    unfinished = os.path.join(directory, f".cellblock-{unique_word()}.part")
     try:
         with os.fdopen(open_private(unfinished, "x"), "wb") as file:
             file.write(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))

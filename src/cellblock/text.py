@@ -328,6 +328,11 @@ def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
     return made  # type: ignore[no-any-return]
 
 
+def dumps(value: object, **options: Any) -> str:
+    """JSON text by the standard library's own encoder: a program may have replaced `json.dumps`, by one of bytes."""
+    return json.JSONEncoder(**options).encode(value)
+
+
 def storable(value: object) -> Any:
     """A copy that encoders take: integers of 64 bits and what is too deep are text; what JSON has not stays."""
     return _held(value, DEEPEST, bits=64)
@@ -336,12 +341,12 @@ def storable(value: object) -> Any:
 def write_json(value: object, *, indent: int | None = None, escaped: bool = True) -> str:
     """JSON text of a value, in ASCII where `escaped`; what it does not hold, or is too deep, is its repr, cut."""
     try:
-        text = json.dumps(value, allow_nan=False, indent=indent, ensure_ascii=escaped)
+        text = dumps(value, allow_nan=False, indent=indent, ensure_ascii=escaped)
     except Exception:  # the value's own code, or what JSON does not hold
         text = ""
     # half of a character, or a whole one in two escapes
     if not text or r"\ud" in text or text != valid(text):
-        text = json.dumps(_held(value, DEEPEST), indent=indent, ensure_ascii=escaped)
+        text = dumps(_held(value, DEEPEST), indent=indent, ensure_ascii=escaped)
     return text
 
 
@@ -366,7 +371,7 @@ def _held(value: object, deepest: int, bits: int = _BITS) -> object:
 def strict_json(value: object) -> tuple[object] | None:
     """A copy of a JSON value without NaN, infinities and lone surrogates; None where it cannot be one."""
     try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text = dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return None
     return (json.loads(valid(text)),)

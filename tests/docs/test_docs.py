@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -239,3 +240,16 @@ def test_output_that_differs_from_what_is_shown_is_told(shown: list[str], printe
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_block_of_the_page_is_of_a_known_kind(page: Path) -> None:
     assert {block.kind for block in blocks(page)} <= {"python", "console", "text", ""}
+
+
+def test_the_quickstart_names_the_methods_of_an_async_session_that_are_no_coroutines() -> None:
+    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    told = re.search(r"They are coroutines, but for (.*?) plain calls,\s(.*?) asynchronous iterator", text, re.S)
+    assert told is not None
+    named = [re.findall(r"`(\w+)`", part) for part in told.groups()]
+    methods = dict(inspect.getmembers(cellblock.AsyncSession, inspect.isfunction))
+    others = [name for name, one in methods.items() if name[0] != "_" and not inspect.iscoroutinefunction(one)]
+    iterators = [name for name in others if inspect.isasyncgenfunction(methods[name])]
+    assert named == [[name for name in others if name not in iterators], iterators]
+    same = {name for name, _ in inspect.getmembers(cellblock.Session, inspect.isfunction) if name[0] != "_"}
+    assert same <= set(methods)

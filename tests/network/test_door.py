@@ -288,7 +288,7 @@ def test_what_is_left_of_an_answer_waits_for_a_client_that_takes_its_time(
     make: MakeDoor, server: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doors, "_LINGER_SECONDS", 0.1)
-    body = b"x" * 60_000
+    head, body = b"HTTP/1.1 200 OK\r\n", b"\r\n" + b"x" * 60_000
     door, port = make(send_buffer=4096)
     with socket.socket() as client:
         client.settimeout(10)
@@ -298,11 +298,11 @@ def test_what_is_left_of_an_answer_waits_for_a_client_that_takes_its_time(
         far, _ = server.accept()
         with far:
             far.recv(1000)
-            far.sendall(body)
-        while door.traffic.received_bytes < len(body):
+            far.sendall(head + body)
+        while door.traffic.received_bytes < len(head + body):
             time.sleep(0.01)
         time.sleep(0.3)  # longer than a client that is refused may take
-        assert _said(client) == body
+        assert _said(client) == head + b"Connection: close\r\n" + body
 
 
 def test_a_client_that_is_refused_while_it_sends_is_told_why(make: MakeDoor) -> None:

@@ -5,7 +5,8 @@ import pytest
 from cellblock import IsolationUnavailable, Session
 from cellblock.executors.door import addresses
 from cellblock.executors.door.addresses import is_own, why_not_public
-from cellblock.executors.door.request import MAX_HEAD, Refused, read
+from cellblock.executors.door.message import MAX_HEAD, Refused
+from cellblock.executors.door.request import read
 from cellblock.network import Traffic, destinations
 
 

@@ -552,7 +552,7 @@ def test_repr_that_misbehaves_is_bounded_and_named(session: Session, source: str
 
 # --- what makes sessions, killed from outside ----------------------------------------------------------------------
 
-DIED = "its first process is gone, and its files with it (open a new session)"
+DIED = "its first process is gone (its files are gone with it: open a new session)"
 
 
 @pytest.fixture

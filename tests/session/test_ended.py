@@ -115,6 +115,7 @@ def test_the_cell_that_they_end_under_is_told_and_rolled_back(last: Session) -> 
     error = done.cell.error  # type: ignore[union-attr]
     assert error is not None
     assert (error.type, error.kind, done.cell.rolled_back) == ("ProcessDied", "crashed", True)  # type: ignore[union-attr]
+    assert error.message.endswith(": its first process is gone")  # of its files the hint tells
     assert error.hint == "the next call resumes the session from its newest commit, as it was before this cell"
     assert last.run("import os\nx, os.path.exists('f')").value == (1, False)
     last.close()

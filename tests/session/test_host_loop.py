@@ -6,11 +6,12 @@ import asyncio
 import subprocess
 import sys
 import threading
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
 
-from cellblock import AsyncSession, CellblockError, Versioned
+from cellblock import AsyncSession, CellblockError, Session, Versioned
 
 _TELL = """
 import asyncio, os, sys, threading, time
@@ -70,12 +71,25 @@ def test_loop_that_cannot_be_started_is_told_and_the_next_session_begins_another
         "def none(*_): raise RuntimeError('not here')\n"
         "class Policy(asyncio.DefaultEventLoopPolicy): new_event_loop = none\n"
         "asyncio.set_event_loop_policy(Policy())\n"
-        "really, asyncio.SelectorEventLoop = asyncio.SelectorEventLoop, none\n"
+        "really, asyncio.BaseEventLoop.__init__ = asyncio.BaseEventLoop.__init__, none\n"
         "tell(Session)\n"
-        "asyncio.SelectorEventLoop = really\n"
+        "asyncio.BaseEventLoop.__init__ = really\n"
         "asyncio.set_event_loop_policy(None)\n"
         "tell(lambda: Session().run('1').value)\n"
     ) == ["CellblockError: no event loop could be started for blocking sessions: RuntimeError: not here", "1"]
+
+
+def test_session_in_a_call_from_another_async_library_runs() -> None:
+    library = pytest.importorskip("sniffio").current_async_library_cvar
+
+    def used() -> object:
+        library.set("trio")
+        with Session(tools=[library.get]) as session:
+            session.run("a = [1]")
+            session.undo()
+            return session.run("get()").value, library.get()
+
+    assert copy_context().run(used) == (None, "trio")
 
 
 def test_thread_that_ends_in_a_call_is_told_and_a_new_session_opens() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -10,7 +12,7 @@ import sys
 import tempfile
 import threading
 import zipapp
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,10 +21,12 @@ from accounts import Account, ordinary, own, why_no_other_user
 from hosts import SET, USES
 
 import cellblock
-from cellblock import MountRefused, Session, Versioned
+from cellblock import AsyncSession, CellblockError, IsolationUnavailable, MountRefused, Session, Versioned
 from cellblock.errors import StoreError
 from cellblock.hosting import forks
 from cellblock.hosting.threads import Pool
+from cellblock.hosting.unique import unique_bytes, unique_word
+from cellblock.patience import tries
 
 _PROGRAM = Path(__file__).parents[1] / "support" / "hosts.py"
 _PACKAGE = Path(cellblock.__file__).parent
@@ -57,6 +61,9 @@ class Host:
 
 _REFUSED = {
     "patched threads": "gevent has replaced this program's threads",
+    "patched queue": "gevent has replaced this program's queue, with which",
+    "patched subprocess": "gevent has replaced this program's subprocess, with which",
+    "patched os": "gevent has replaced this program's os, with which",
     "frozen program": "is a frozen program",
     "embedded Python": "/usr/bin/uwsgi is no Python",
     "no executable": "this program names no Python",
@@ -167,7 +174,9 @@ def _is_as_it_should_be(condition: str, use: str, folder: Path, request: pytest.
 _TELLING = {
     "stopped clock": "limits",
     "guarded sockets": "branch",
-    "little time": "open",
+    "little time": "saved",
+    "JSON of bytes": "resumed",
+    "sockets that are not made": "local",
     "interpreter ends": "resumed",
     "blocked signals": "limits",
     "no directory": "mounts",
@@ -369,3 +378,77 @@ def test_logging_handler_that_raises_is_told_as_the_cause() -> None:
         "no event loop could be started for blocking sessions: SystemError: the log's disk is full "
         "(mend the logging handler that raises)\n"
     )
+    assert done.stderr == ""
+
+
+def test_ids_differ_where_the_random_bytes_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.hosting.unique.urandom", bytes)
+    assert len({unique_word(2) for _ in range(1000)} | {unique_bytes(2).hex() for _ in range(1000)}) == 2000
+
+
+def test_interpreter_that_may_not_be_executed_is_told_with_what_helps(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    python.touch(0o600)
+    with pytest.raises(IsolationUnavailable, match="Permission denied") as told:
+        Session(python=str(python))
+    assert told.value.hint.startswith("let all users read it")
+
+
+def test_import_that_fails_for_a_user_who_may_not_read_the_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.hosting.conditions.unreadable", lambda: "/root/lib")
+    with pytest.raises(IsolationUnavailable, match="/root/lib cannot be read by user"), forks.importing():
+        raise ModuleNotFoundError("No module named 'bisect'")
+
+
+def test_stored_session_of_a_program_that_never_named_a_python_is_refused_by_that_name(tmp_path: Path) -> None:
+    program = (
+        "import sys\nsys.executable = None\nfrom cellblock import CellblockError, Session, Versioned\n"
+        f"try: Session('kept', state=Versioned('sqlite:///{tmp_path}/cells.db'))\n"
+        "except CellblockError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert done.stdout.startswith("this program names no Python")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("sent", [pickle.dumps, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("kind", [Session, AsyncSession])
+def test_session_is_neither_pickled_nor_copied(kind: type, sent: Callable[[object], object]) -> None:
+    session = kind(trust_level="local")
+    with pytest.raises(CellblockError, match="open one in the other process"):
+        sent(session)
+    if isinstance(session, Session):
+        session.close()
+
+
+def test_program_that_holds_a_session_to_the_last_ends_in_silence(tmp_path: Path) -> None:
+    module = tmp_path / "test_held.py"
+    module.write_text(
+        "from cellblock import Session\n"
+        "def test_held():\n"
+        "    global held\n"
+        "    held = [Session(), Session(trust_level='local')]\n"
+        "    held.append(held[0].branch())\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(module)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_timers_of_sessions_are_exact_where_those_of_the_program_are_late() -> None:
+    program = (
+        "import ctypes\nctypes.CDLL(None).prctl(29, 10**9, 0, 0, 0)\nfrom cellblock import Session\n"
+        "with Session() as session: print(session.run(\"open('/proc/self/timerslack_ns').read()\").value)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("50000\n\n", "")
+
+
+def test_first_try_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    several = tries(1)
+    next(several)
+    assert waited == []
+    next(several)
+    assert len(waited) == 1

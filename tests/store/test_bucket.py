@@ -117,7 +117,7 @@ def test_body_of_many_megabytes_is_whole_in_a_bucket(bucket: str) -> None:
 
 
 def test_object_in_a_bucket_is_never_overwritten(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * size)
+    monkeypatch.setattr("cellblock.store.bucket.unique_word", lambda: "0" * 16)
     place = BucketPlace.at(bucket)
     key = place.put("a/b", b"first")
     with pytest.raises(StoreError):

@@ -41,6 +41,42 @@ def _guarded_sockets() -> None:
     socket.socket = Guarded  # type: ignore[misc]
 
 
+def _sockets_that_refuse() -> None:
+    class Refusing(socket.socket):
+        def send(self, *_: Any) -> int:
+            raise OSError("the proxy is down")
+
+    socket.socket = Refusing  # type: ignore[misc]
+
+
+def _sockets_that_are_not_made() -> None:
+    class Unmade(socket.socket):
+        def __new__(cls, *_: Any, **options: Any) -> Unmade:
+            raise RuntimeError("a test tried to use a socket")
+
+    socket.socket = Unmade  # type: ignore[misc]
+
+
+def _repeated_random() -> None:
+    import secrets
+
+    secrets.token_hex = lambda _=None: "abc123"
+    secrets.token_bytes = lambda count=32: bytes(count)
+    secrets.randbits = lambda _: 1
+    os.urandom = bytes
+
+
+def _json_of_bytes() -> None:
+    import json
+
+    json.dumps = lambda value, **_: repr(value).encode()  # type: ignore[assignment]
+
+
+def _patched(module: str, name: str) -> None:
+    __import__(module)
+    setattr(sys.modules[module], name, type(name, (), {"__module__": f"gevent.{module}"}))
+
+
 def _policy_without_loops() -> None:
     class Policy(asyncio.DefaultEventLoopPolicy):
         def new_event_loop(self) -> asyncio.AbstractEventLoop:
@@ -99,8 +135,15 @@ SET: dict[str, Callable[[], object]] = {
     "stopped clock": _stopped_clock,
     "small stacks": lambda: threading.stack_size(65_536),
     "guarded sockets": _guarded_sockets,
+    "sockets that refuse": _sockets_that_refuse,
+    "sockets that are not made": _sockets_that_are_not_made,
+    "repeated random": _repeated_random,
+    "JSON of bytes": _json_of_bytes,
     "policy without loops": _policy_without_loops,
     "patched threads": _patched_threads,
+    "patched queue": lambda: _patched("queue", "SimpleQueue"),
+    "patched subprocess": lambda: _patched("subprocess", "Popen"),
+    "patched os": lambda: _patched("os", "waitpid"),
     "blocked signals": _blocked_signals,
     "frozen program": _frozen_program,
     "embedded Python": _embedded_python,
@@ -224,6 +267,26 @@ def _resumed(_: Session) -> object:
     return told
 
 
+def _saved(_: Session) -> object:
+    from cellblock import Session, Versioned
+
+    with tempfile.TemporaryDirectory() as folder:
+        with Session("kept", state=Versioned(f"sqlite:///{folder}/cells.db")) as session:
+            session.run("a = [1]")
+            session.flush()
+            return session.unsaved
+
+
+def _local(_: Session) -> object:
+    from cellblock import Session
+
+    async def told() -> int:
+        return 7
+
+    with Session(trust_level="local", tools=[told]) as session:
+        return session.run("await told()").value
+
+
 _STUBBORN = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
 USES: dict[str, tuple[Callable[[Session], object], object]] = {
     "open": (lambda session: session.run("1 + 1").value, 2),
@@ -235,10 +298,19 @@ USES: dict[str, tuple[Callable[[Session], object], object]] = {
     "limits": (_limits, (["timeout", "timeout"], [1])),
     "mounts": (_mounts, True),
     "resumed": (_resumed, [1, 1]),
+    "saved": (_saved, ()),
+    "local": (_local, 7),
 }
 """Uses of a session, each with its result."""
 ALONE = {"user": _user, "user meanwhile": _user_meanwhile, "time": _time, "fork": _fork}
 """Uses that open their sessions themselves."""
+
+
+BEFORE = (
+    "guarded sockets", "sockets that refuse", "sockets that are not made", "repeated random", "JSON of bytes",
+    "other machine",
+)  # fmt: skip
+"""Those that are there before the import."""
 
 
 def _used(use: str, before: Callable[[], object]) -> None:
@@ -260,7 +332,7 @@ if __name__ == "__main__":
     if condition == "interpreter ends":
         atexit.register(_used, wanted, lambda: None)
         import cellblock  # noqa: F401
-    elif condition in ("guarded sockets", "other machine"):
+    elif condition in BEFORE:
         SET[condition]()  # before the import
         _used(wanted, lambda: None)
     else:

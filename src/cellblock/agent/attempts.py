@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from cellblock.agent.result import RunResult
 from cellblock.agent.setting import Setting
 from cellblock.errors import CellblockError, ModelError, TaskFailed
 from cellblock.hosting import to_thread
+from cellblock.hosting.unique import unique_word
 from cellblock.observe.log import EventLog
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
@@ -102,7 +102,7 @@ async def branch_of(session: AsyncSession, what: str) -> AsyncSession:
     """A branch, which `drop` ends. In a store its name is the session's with `what` and a few random digits."""
     if not isinstance(session.state, Versioned):
         return await session.branch()
-    return await session.branch(f"{session.name}-{what}-{secrets.token_hex(4)}")
+    return await session.branch(f"{session.name}-{what}-{unique_word(4)}")
 
 
 async def drop(branch: AsyncSession) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from cellblock.cli.terminal import Paint, write_data
 from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.hosting.unique import unique_word
 from cellblock.text import plain, read_json
 from cellblock.threats import BY_ID, THREATS
 
@@ -94,7 +94,7 @@ def made(attacks: list[Attack], *, trust_level: str, walls: str) -> Iterator[Tri
 
     IsolationUnavailable where no session opens; CellblockError where the process ended before all were made.
     """
-    by_name, canary = {attack.name: attack for attack in attacks}, f"canary-{secrets.token_hex(16)}"
+    by_name, canary = {attack.name: attack for attack in attacks}, f"canary-{unique_word(16)}"
     told = {"ATTACKED_TRUST_LEVEL": trust_level, "ATTACKED_WALLS": walls, "SECRET": canary}
     for outcome in _told([*PROGRAM, canary, *by_name], told, len(by_name)):
         attack = by_name[outcome["name"]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from cellblock.cli import options, source
 from cellblock.cli.exits import DONE
 from cellblock.cli.terminal import say
 from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.hosting.unique import unique_word
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp import SessionServer
@@ -59,7 +59,7 @@ def serve(arguments: argparse.Namespace) -> int:
     tokens = _tokens(arguments) if arguments.http else {}
     name = arguments.session
     if name is None and not arguments.http:  # a process for each conversation, as clients start them
-        name = f"mcp-{secrets.token_hex(4)}"
+        name = f"mcp-{unique_word(4)}"
 
     async def run() -> None:
         from cellblock.integrations.mcp import open_server, serve_stdio
@@ -84,7 +84,7 @@ async def _http(server: SessionServer, arguments: argparse.Namespace, tokens: di
 
     made = not tokens
     if made:
-        tokens = {arguments.user: secrets.token_urlsafe(32)}
+        tokens = {arguments.user: unique_word(32)}
     with listen(arguments.http) as listener:
         address: tuple[str, int] = listener.getsockname()[:2]
         host, port = address

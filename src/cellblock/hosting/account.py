@@ -30,4 +30,11 @@ def missing_capabilities(which: str = "CapEff") -> list[str]:
 def unreadable() -> str:
     """A path of the interpreter or of the engine that this process may not read; "" where there is none."""
     needed = (sys.executable, os.path.dirname(os.__file__), os.__file__, _PACKAGE, os.path.abspath(__file__))
-    return next((path for path in needed if not os.access(path, os.R_OK)), "")
+    for path in filter(None, needed):
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        except PermissionError:
+            return path
+        except OSError:  # it is not there, as in an archive
+            continue
+    return ""

@@ -6,20 +6,16 @@ other modules of this package.
 
 from __future__ import annotations
 
-import _socket
-import _thread
 import errno
 import os
 import select
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from types import BuiltinFunctionType
 
 from cellblock.errors import IsolationUnavailable
-from cellblock.hosting.account import SANDBOX_UID, is_mapped, missing_capabilities
+from cellblock.hosting.account import READABLE, SANDBOX_UID, is_mapped, missing_capabilities, unreadable
 from cellblock.hosting.machine import MACHINE
 from cellblock.hosting.shortage import limit
 
@@ -35,16 +31,28 @@ _NUMBERS = {
 }
 """Those of calls that the C library makes otherwise: in every thread, or without their errors."""
 
+_WAITS = (
+    ("threads", "_thread", "get_ident"), ("select", "select", "select"), ("sockets", "socket", "socket"),
+    ("os", "os", "read"), ("os", "os", "waitpid"), ("subprocess", "subprocess", "Popen"),
+    ("queue", "queue", "Queue"), ("queue", "queue", "SimpleQueue"),
+)  # fmt: skip
+"""That by which sessions, asyncio and anyio wait, by its name in an error, its module and its name there."""
+_HOMES = {"_thread", "select", "socket", "posix", "nt", "subprocess", "queue", "_queue"}
+"""The modules of all that where nobody has replaced it; a class that is derived from one of theirs will do."""
+
 Look = Callable[[], str]
 """Tells the reason why no session can be had, "" where there is none."""
 
 
 def replaced() -> str:
-    """Threads, waiting or sockets that are no longer the standard library's, as after gevent's `patch_all`."""
-    parts: dict[str, Callable[..., object]] = {"threads": _thread.get_ident, "select": select.select}
-    others = {what: call.__module__ for what, call in parts.items() if not isinstance(call, BuiltinFunctionType)}
-    if not issubclass(socket.socket, _socket.socket):
-        others["sockets"] = socket.socket.__module__
+    """Threads, sockets or other parts that are no longer the standard library's, as after gevent's `patch_all`."""
+    others: dict[str, str] = {}
+    for what, module, name in _WAITS:
+        if module in sys.modules:
+            part = getattr(sys.modules[module], name, None)
+            homes = [getattr(one, "__module__", None) for one in (part, *getattr(part, "__mro__", ()))]
+            if _HOMES.isdisjoint(homes):
+                others[what] = homes[0] or "something"
     who = next(iter(others.values()), "").partition(".")[0]
     return who and f"{who} has replaced this program's {', '.join(others)}, with which sessions wait"
 
@@ -52,6 +60,12 @@ def replaced() -> str:
 def packed() -> str:
     """A package within an archive, or within a frozen program."""
     return "" if os.path.isfile(BOOT) else f"cellblock must lie as files on disk to start processes: there is no {BOOT}"
+
+
+def shut() -> str:
+    """A program that has become another user, who may not read the interpreter, or the engine."""
+    path = unreadable()
+    return path and f"{path} cannot be read by user {os.geteuid()}, which this program runs as"
 
 
 def no_interpreter(python: str | None = None) -> str:
@@ -177,6 +191,7 @@ _FILTER = (
 _TABLE: dict[Look, tuple[str, str]] = {
     replaced: ("threads", "open sessions in a process without it; with gunicorn, in its gthread workers"),
     packed: ("python", "install it, or unpack the archive; PyInstaller keeps its files by --collect-all cellblock"),
+    shut: ("python", READABLE),
     no_interpreter: ("python", "name a CPython 3.11 or newer of this machine: Session(python=…)"),
     other_machine: ("seccomp", "use a CPython for x86_64 or aarch64, or trust_level='local' for harmless code"),
     without_proc: ("root", "mount one: mount -t proc proc /proc"),

@@ -14,6 +14,8 @@ from collections.abc import Iterator, MutableMapping, MutableSet
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from cellblock.hosting.conditions import require, shut
+
 _IMPORT_SECONDS = 10.0
 """A fork waits no longer: what is imported may itself wait for the thread that forks."""
 
@@ -66,9 +68,13 @@ _forking = threading.local()
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Around imports that are made when a thread of the program may fork."""
+    """Around imports that are made when a thread of the program may fork, or has become another user."""
     with _importing:
-        yield
+        try:
+            yield
+        except ImportError:
+            require(shut)
+            raise
 
 
 def _before() -> None:

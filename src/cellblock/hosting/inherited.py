@@ -19,11 +19,12 @@ _LIMITS = (
     resource.RLIMIT_NOFILE,
     resource.RLIMIT_NPROC,
 )
+_TIMER_SLACK = b"50000"  # nanoseconds, as the kernel has them by default
 _OF_REAL_TIME = (os.SCHED_FIFO, os.SCHED_RR)
 
 
 def settle() -> None:
-    """Set umask, signals, standard streams, soft limits, scheduling and the score for the kernel's killer."""
+    """Set umask, signals, standard streams, soft limits, scheduling, timers and the score for the kernel's killer."""
     os.umask(0o022)
     _open_standard_streams()
     _reset_signals()
@@ -34,6 +35,8 @@ def settle() -> None:
         resource.setrlimit(limit, (soft, hard))
     if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK in _OF_REAL_TIME:  # else one cell could stop the machine
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with contextlib.suppress(OSError), open("/proc/self/timerslack_ns", "wb", buffering=0) as file:
+        file.write(_TIMER_SLACK)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
         if int(file.read()) < 0:  # the host is exempt, and what it runs inside is not
             file.write(b"0")

@@ -9,7 +9,7 @@ import socket
 from os import close
 
 _FIRST_NUMBER = 3
-_Socket: type[socket.socket] = next((one for one in socket.socket.__mro__ if one.__module__ == "socket"), socket.socket)
+Socket: type[socket.socket] = next((one for one in socket.socket.__mro__ if one.__module__ == "socket"), socket.socket)
 """The class itself, whatever guard of a test suite stands in its place."""
 
 if hasattr(socket, "AF_UNIX"):  # not on Windows, where commands import this module too
@@ -36,7 +36,7 @@ def adopted(descriptor: int, kind: Kind | None = None) -> socket.socket:
         low, descriptor = descriptor, fcntl(descriptor, F_DUPFD_CLOEXEC, _FIRST_NUMBER)
         close(low)
     family, how = kind or PACKETS
-    one = _Socket(family, how, 0, descriptor)
+    one = Socket(family, how, 0, descriptor)
     if one.gettimeout() is not None:  # by default; which is a flag in the kernel, of whoever is sent the descriptor
         one.settimeout(None)
     return one

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, needing
+from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -53,7 +53,7 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
             raise ValueError("a session that is open takes no options")
         self._own = session is None
         self.session = Session(**{"limits": LIMITS, **options}) if session is None else require_kind(session, Session)
-        self._id = self.session.name or f"cellblock-{secrets.token_hex(8)}"
+        self._id = self.session.name or f"cellblock-{unique_word()}"
 
     def __enter__(self) -> Self:
         return self

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import secrets
 import shlex
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, LeaseLost, SessionClosed, needing
+from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import ended, exports, run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -249,4 +249,4 @@ def _raise_as_told(result: ExecResult[str], file: str) -> None:
 
 
 def _new_name() -> str:
-    return f"/tmp/.inspect-{secrets.token_hex(12)}"
+    return f"/tmp/.inspect-{unique_word(12)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -12,6 +11,7 @@ import anyio
 
 from cellblock.cell import Cell
 from cellblock.errors import LeaseLost, SessionClosed, needing
+from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import ended, exports, run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
@@ -63,7 +63,7 @@ class CellblockWorkspace:
                 session = AsyncSession(**self._options)
                 await session.open()
                 self._session = session
-                self.ref = WorkspaceRef(provider="cellblock", id=session.name or secrets.token_hex(10))
+                self.ref = WorkspaceRef(provider="cellblock", id=session.name or unique_word(10))
             return self._session
 
     async def working_dir(self) -> str:

@@ -7,7 +7,6 @@ answers. What was asked is not in it; what was answered is.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -20,7 +19,7 @@ from cellblock.errors import ModelError
 from cellblock.models.connect import connect
 from cellblock.models.protocol import Connected, Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened, give
 from cellblock.private import open_private
-from cellblock.text import line, read_json, write_json
+from cellblock.text import dumps, line, read_json, write_json
 
 _FORMAT = "cellblock replies 1"
 
@@ -156,7 +155,7 @@ def _read(content: bytes, *shapes: object) -> dict[str, Any]:
 
 
 def _digest(value: object) -> str:
-    canonical = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    canonical = dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
     return "sha256-" + hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -31,7 +31,7 @@ from typing import Any, BinaryIO, Literal, Self
 from cellblock.errors import LogError
 from cellblock.observe.redaction import Redactor
 from cellblock.private import open_private
-from cellblock.text import half_made, represent
+from cellblock.text import dumps, half_made, represent
 
 FORMAT = 1
 MEASURED = "measured"
@@ -79,7 +79,7 @@ class EventLog:
         row |= {key: self._redactor.data(value) for key, value in data.items()}
         if measured is not None:
             row[MEASURED] = dict(measured)
-        line = json.dumps(row, ensure_ascii=False).encode(
+        line = dumps(row, ensure_ascii=False).encode(
             "utf-8", "backslashreplace"
         )  # of a lone surrogate: its escape
         with self._writing:

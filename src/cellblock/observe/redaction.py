@@ -8,13 +8,12 @@ base64, are looked into.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 
-from cellblock.text import represent, valid
+from cellblock.text import dumps, represent, valid
 
 MASK = "[redacted]"
 BYTES = "base64:"
@@ -161,7 +160,7 @@ def _character(one: str) -> str:
 
 def _forms(value: str) -> list[str]:
     """A value as it stands in texts, which may be cut there; the longest first."""
-    forms = {value, repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    forms = {value, repr(value)[1:-1], dumps(value)[1:-1], dumps(value, ensure_ascii=False)[1:-1]}
     return sorted(forms | {" ".join(form.split()) for form in forms}, key=lambda form: (-len(form), form))
 
 

@@ -13,7 +13,6 @@ redacted as logs are.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any, Literal
 
 from cellblock.errors import needing
 from cellblock.observe.redaction import Redactor
+from cellblock.text import dumps
 
 Operation = Literal["invoke_agent", "chat", "execute_tool"]
 
@@ -65,7 +65,7 @@ class Span:
         if self._span is not None and self._content:
             if name not in CONTENT:
                 raise ValueError(f"{name} is no content of a span")
-            self._span.set_attribute(name, json.dumps(self._redactor.data(content), ensure_ascii=False))
+            self._span.set_attribute(name, dumps(self._redactor.data(content), ensure_ascii=False))
 
     def fail(self, kind: str) -> None:
         """Mark it as failed, by the class of the error and nothing of what that says."""

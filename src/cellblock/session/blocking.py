@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, NoReturn, Self, TypeVar
 
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
@@ -87,6 +87,9 @@ class Session:
     @half_made
     def __repr__(self) -> str:
         return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
+
+    def __reduce__(self) -> NoReturn:
+        self._session.__reduce__()
 
     def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.

@@ -18,6 +18,7 @@ from cellblock.session.shown import Blob
 from cellblock.snapshots import Buffer, File, Group, Rows, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
 from cellblock.store.address import address_of, canonical, parsed
+from cellblock.text import dumps
 
 _STATE = ("groups", "names", "files")
 _CELLS = "notebook"
@@ -143,7 +144,7 @@ def _name_of(name: str, plain: Any) -> SavedName:
 def put_cell(batch: Batch, cell: Cell, parts: Mapping[str, Blob]) -> str:
     """The address of a cell's record. What it showed may look like a link: it is kept as text."""
     kept: JSON = {uri: {"mime": blob.mime, "data": blobs(batch.put(blob.data))} for uri, blob in parts.items()}
-    text = json.dumps(to_plain(cell)).encode()
+    text = dumps(to_plain(cell)).encode()
     return batch.record({"id": cell.id, "cell": blobs(batch.put(text)), "parts": kept})
 
 

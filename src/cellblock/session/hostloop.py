@@ -20,9 +20,9 @@ import anyio
 
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.hosting.clock import now
 from cellblock.hosting.conditions import replaced, require
 from cellblock.hosting.forks import Lock, emptied, importing
+from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import BEFORE_THE_END, begun, told
 from cellblock.text import message_of, type_name
 
@@ -114,7 +114,7 @@ def answer_of(start: Callable[..., None], *args: object) -> Any:
     """
     answer = Answer[Any](_loop_to_wait_for())
     try:
-        answer.loop.call_soon_threadsafe(partial(start, *args, answer))
+        answer.loop.call_soon_threadsafe(_begin, start, *args, answer)
         return _result(answer)
     except BaseException:
         _cancel(answer)
@@ -130,9 +130,17 @@ def finish(function: Callable[[], Awaitable[object]]) -> None:
     if sys.is_finalizing() or _is_deaf():
         return
     answer = Answer[Any](our_loop())
-    answer.loop.call_soon_threadsafe(in_task, _tasks, function, answer)
+    answer.loop.call_soon_threadsafe(_begin, in_task, _tasks, function, answer)
     if not is_own_step():
         _result(answer)
+
+
+def _begin(start: Callable[..., None], *args: object) -> None:
+    """On our loop, in a copy of the caller's context: begin a call, which is no task of another library's, trio say."""
+    carried_out.set(True)
+    if (sniffio := sys.modules.get("sniffio")) is not None:
+        sniffio.current_async_library_cvar.set(None)
+    start(*args)
 
 
 def in_task(tasks: set[asyncio.Task[None]], function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
@@ -149,7 +157,6 @@ def _ended(tasks: set[asyncio.Task[None]], answer: Answer[Any], task: asyncio.Ta
 
 
 async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]) -> None:
-    carried_out.set(True)
     try:
         answer.give(await function())
     except BaseException as error:  # the caller's
@@ -180,7 +187,7 @@ class Run(Generic[T]):
     def __init__(self, function: Callable[[], Awaitable[T]], *, done: Callable[[], None] | None = None) -> None:
         """`done` is called on our loop once it has ended."""
         self._answer = Answer[T](_loop_to_wait_for(), then=done)
-        self._answer.loop.call_soon_threadsafe(in_task, _tasks, function, self._answer)
+        self._answer.loop.call_soon_threadsafe(_begin, in_task, _tasks, function, self._answer)
 
     def result(self) -> T:
         """Wait for its result. What is raised in the waiting thread cancels it, as in `answer_of`."""
@@ -260,20 +267,6 @@ def is_own_step() -> bool:
     return carried_out.get() if running is None else running is _loop
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
-    """A loop as the program's own are, uvloop's say, since its tools run there; asyncio's go by the engine's clock.
-
-    A border: a policy of the program's that raises, whatever it is, is passed over.
-    """
-    try:
-        loop = asyncio.new_event_loop()
-    except Exception:
-        loop = asyncio.SelectorEventLoop()
-    if isinstance(loop, asyncio.BaseEventLoop):
-        loop.time = now  # type: ignore[method-assign]
-    return loop
-
-
 def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     """Run the loop for ever. A task of a tool's that raises SystemExit or KeyboardInterrupt, or stops it, does not.
 
@@ -281,8 +274,9 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     """
     global _loop, _wakes_by
     try:
-        loop = _new_loop()
-        asyncio.set_event_loop(loop)
+        loop = new_loop()
+        with suppress(Exception):  # a border, as in `new_loop`
+            asyncio.set_event_loop(loop)
         for_ever = loop.create_task(_for_ever(started))
         while True:
             try:

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import _thread
 import logging
-import secrets
-import sys
 import threading
 import weakref
 from collections import deque
@@ -32,8 +30,10 @@ from cellblock.errors import CaptureFailed, CellblockError, LeaseLost, SessionCl
 from cellblock.executors.protocol import Capture, Kernel, too_large
 from cellblock.executors.suspects import Known, Suspects
 from cellblock.hosting import to_thread
+from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.loops import OfLoop
 from cellblock.hosting.to_thread import LARGE, off_loop
+from cellblock.hosting.unique import unique_word
 from cellblock.patience import LOCK_SECONDS, Deadline
 from cellblock.session.account import Account, Share
 from cellblock.session.ahead import Ahead
@@ -301,13 +301,14 @@ class Lasting:
             if not self._working:
                 self._leave()
 
+    @finalizer
     def __del__(self) -> None:
         """Leave the session, also where its event loop has ended and the last commits are not written."""
         self._leave()
 
     def _leave(self) -> None:
         """Let others have the session, of this process at once. The store is told by a thread of its own."""
-        if self._held.is_here and not sys.is_finalizing() and self._left.acquire(blocking=False):
+        if self._held.is_here and self._left.acquire(blocking=False):
             self._held.leave()
             with suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
                 _thread.start_new_thread(self._close_dropped, ())
@@ -1251,7 +1252,7 @@ def _deletion(cell_ids: Iterable[str]) -> dict[str, JSON]:
 
 def _new_id() -> str:
     """An id for a step that deletes cells."""
-    return f"{DELETES}{secrets.token_hex(8)}"
+    return f"{DELETES}{unique_word()}"
 
 
 def _size(entry: Mapping[str, JSON]) -> int:

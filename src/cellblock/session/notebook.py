@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from cellblock.cell import NOTHING, Cell, CellState, Deferred
 from cellblock.errors import UnknownCell
+from cellblock.hosting.finalizers import finalizer
 from cellblock.outputs import Output, OutputType
 from cellblock.session.account import Account, Share
 from cellblock.session.shown import Blob, Shown, shown
@@ -63,6 +64,7 @@ class Record:
     blobs: Mapping[str, Blob]
     share: Share
 
+    @finalizer
     def __del__(self) -> None:
         self.share.close()
 

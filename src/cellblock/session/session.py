@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import random
-import secrets
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -14,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, NoReturn, Self, TypeVar
 
 import anyio
 
@@ -27,8 +26,10 @@ from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
 from cellblock.hosting import clock, to_thread
+from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.forks import importing
 from cellblock.hosting.to_thread import off_loop
+from cellblock.hosting.unique import unique_bytes
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
 from cellblock.patience import LOCK_SECONDS, left
@@ -155,7 +156,7 @@ class AsyncSession(Versions):
         self.state = state_of(name, user, state)
         self.trust_level: TrustLevel = trust_level or "isolated"
         self.walls: Walls = walls or "full"
-        self.seed = self._own_seed = secrets.randbits(64) if seed is None else seed
+        self.seed = self._own_seed = int.from_bytes(unique_bytes(8)) if seed is None else seed
         spec = KernelSpec(
             limits=limits or ExecutionLimits(),
             preload=preload,
@@ -403,6 +404,12 @@ class AsyncSession(Versions):
                 raise
             await lasting.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise CellblockError(
+            "a session can be neither pickled nor copied", hint="open one in the other process; branch() makes a copy"
+        )
+
+    @finalizer
     def __del__(self) -> None:
         if (lasting := getattr(self, "_lasting", None)) is not None:  # it was opened, and not closed
             lasting.drop()

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import anyio
 
+from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.threads import begun
 from cellblock.session.account import Share
 from cellblock.session.hostloop import carried_out
@@ -68,6 +69,7 @@ class Threads:
         for future in tuple(self._under_way):
             future.cancel()
 
+    @finalizer
     def __del__(self) -> None:
         """May be called by a collector, in any thread: it takes no lock."""
         for _ in range(self._count):

@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import re
-import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClos
 from cellblock.executors.protocol import FileVersion, Kernel, Recovery
 from cellblock.hosting import clock, to_thread
 from cellblock.hosting.loops import OfLoop
+from cellblock.hosting.unique import unique_word
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.arguments import require_text
@@ -302,7 +302,7 @@ class Turns:
 
     def _new_step(self) -> str:
         """An id for a step that is no new cell; no branch of the session has the same."""
-        return f"s{secrets.token_hex(8)}"
+        return f"s{unique_word()}"
 
     def _begin_at_once(self, source: str) -> Execution | None:
         """Start the next cell if nobody else has the session's turn and none of it is written to a store.

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from cellblock.errors import StoreError
+from cellblock.text import dumps
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
@@ -88,7 +89,7 @@ def links(value: JSON) -> Iterator[Link]:
 def canonical(value: JSON) -> bytes:
     """JSON as the same bytes for equal values: keys sorted, no spaces, ASCII. StoreError: not JSON, or not finite."""
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        return dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"a record must be JSON: {error}") from None
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.errors import StoreError
+from cellblock.hosting.unique import unique_word
 from cellblock.store.places import Stray
 
 try:
@@ -53,7 +53,7 @@ class BucketPlace:
         return self._shown
 
     def put(self, prefix: str, body: bytes) -> str:
-        key = f"{prefix}.{secrets.token_hex(8)}"
+        key = f"{prefix}.{unique_word()}"
         what = f"an object cannot be written to {self._shown}"
         if _told(what, lambda: obstore.put(self._bucket, key, body, mode="create")) is None:
             raise StoreError(f"{what}: it is missing")

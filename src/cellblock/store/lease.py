@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import socket
 import threading
 import weakref
@@ -19,6 +18,7 @@ from functools import cache
 
 from cellblock.errors import StoreError
 from cellblock.hosting.threads import begun
+from cellblock.hosting.unique import unique_word
 from cellblock.store.address import canonical, parsed
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
@@ -37,7 +37,7 @@ def new_holder() -> Holder:
     """This process, with a nonce of its own."""
     holder = Holder(
         host=socket.gethostname(), boot=_boot(), pids=_pids(), pid=os.getpid(), started=_started(os.getpid()),
-        nonce=secrets.token_hex(8),
+        nonce=unique_word(),
     )  # fmt: skip
     _held_here[holder.nonce] = lambda: False
     return holder

@@ -7,7 +7,6 @@ can never meet a writer who has just put the same bytes.
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Protocol
 
 from cellblock.errors import StoreError
 from cellblock.hosting.paths import absolute
+from cellblock.hosting.unique import unique_word
 from cellblock.private import private_directory, write_private
 
 
@@ -77,7 +77,7 @@ class DirectoryPlace:
         return self._path
 
     def put(self, prefix: str, body: bytes) -> str:
-        key = f"{_sharded(prefix)}.{secrets.token_hex(8)}"
+        key = f"{_sharded(prefix)}.{unique_word()}"
         path = os.path.join(self._path, key)
         try:
             private_directory(os.path.dirname(path))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from cellblock.errors import StoreError
-from cellblock.patience import LOCK_SECONDS, patience, pauses
+from cellblock.patience import LOCK_SECONDS, patience, tries
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 from cellblock.store.urls import StoreUrl
@@ -171,8 +170,7 @@ class PostgresDatabase:
         connection.close()
 
     def _connect(self) -> psycopg.Connection[Row]:
-        for pause in pauses(self._patience):
-            time.sleep(pause)
+        for _ in tries(self._patience):
             try:
                 return self._connected()
             except StoreError as error:

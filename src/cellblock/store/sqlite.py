@@ -20,7 +20,7 @@ from urllib.parse import quote
 from cellblock.errors import StoreError
 from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import limit, short_of
-from cellblock.patience import LOCK_SECONDS, pauses
+from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
@@ -382,8 +382,7 @@ def _size(path: str) -> int:
 
 def _patiently(act: Callable[[], _Result]) -> _Result:
     """Try again while others have the file, as those do who open it or write to it."""
-    for pause in pauses(_PATIENCE):
-        time.sleep(pause)
+    for _ in tries(_PATIENCE):
         try:
             return act()
         except sqlite3.OperationalError as error:

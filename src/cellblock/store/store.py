@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +13,8 @@ from typing import Self
 
 from cellblock.errors import StoreError, UnknownSession
 from cellblock.hosting.paths import absolute
-from cellblock.patience import LOCK_SECONDS, pauses
+from cellblock.hosting.unique import unique_word
+from cellblock.patience import LOCK_SECONDS, tries
 from cellblock.store import lease
 from cellblock.store.address import JSON
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
@@ -56,8 +55,7 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
 
 def _once_written(take: Callable[[], Held]) -> Held:
     """Take a session once one of this process that was dropped has written its last commits."""
-    for pause in pauses(LOCK_SECONDS):
-        time.sleep(pause)
+    for _ in tries(LOCK_SECONDS):
         with suppress(StillWriting):
             return take()
     return take()
@@ -266,7 +264,7 @@ class Store:
         sql = "SELECT value FROM meta WHERE name = 'store'"
         if not (rows := self._database.select(sql)):
             insert = "INSERT INTO meta (name, value) VALUES ('store', ?) ON CONFLICT (name) DO NOTHING"
-            self._database.once(insert, secrets.token_hex(8))
+            self._database.once(insert, unique_word())
             rows = self._database.select(sql)
         if not rows:
             raise StoreError(f"{self.url} has lost its identity")

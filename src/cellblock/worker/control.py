@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from cellblock.hosting import sockets
 from cellblock.hosting.sockets import pair as pair
+from cellblock.text import dumps
 
 MAX_MESSAGE = 64 * 1024
 MAX_DESCRIPTORS = 32
@@ -38,7 +39,7 @@ def send(
 
 def packed(message: Mapping[str, object]) -> bytes:
     """A message as it is sent: two that were made alike are alike."""
-    return json.dumps(message).encode()
+    return dumps(message).encode()
 
 
 def send_packed(channel: socket.socket, message: bytes, descriptors: Sequence[int] = (), *, flags: int = 0) -> None:

@@ -465,10 +465,10 @@ class Worker:
 
     def _write_down(self, end: int, message: Mapping[str, object]) -> None:
         """In a copy of a frozen copy."""
-        walls: list[str] | OSError
+        walls: list[str] | Exception
         try:
             walls = wall_in(end, int(str(message["seconds"])))
-        except OSError as error:
+        except Exception as error:  # told to the host
             walls = error
         scribe = late.load("cellblock.worker.saving.scribe")
         standing, sys.unraisablehook = self._standing

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-import secrets
 import shutil
 import stat
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from cellblock.container import Container
 from cellblock.executors.container.engine import Engine
 from cellblock.hosting.account import SANDBOX_UID
+from cellblock.hosting.unique import unique_word
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 INSIDE = "/opt/cellblock/cellblock"
@@ -46,7 +46,7 @@ def program(python: str, image: str, *words: str) -> list[str]:
 
 def new_name() -> str:
     """A name for a container of this process."""
-    return f"cellblock-{os.getpid()}-{secrets.token_hex(6)}"
+    return f"cellblock-{os.getpid()}-{unique_word(6)}"
 
 
 def nesting(engine: Engine) -> Iterator[str]:

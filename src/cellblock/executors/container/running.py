@@ -31,6 +31,7 @@ from cellblock.executors.container.options import (
     private_directory,
     program,
 )
+from cellblock.hosting.sockets import Socket
 from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
 
@@ -131,7 +132,7 @@ def _meeting() -> Iterator[tuple[Path, socket.socket]]:
         directory = private / "meet"
         directory.mkdir()
         directory.chmod(0o755)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        with Socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(str(directory / _SOCKET))
             (directory / _SOCKET).chmod(0o666)
             listener.listen(2)

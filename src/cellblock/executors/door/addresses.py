@@ -7,6 +7,8 @@ import socket
 import struct
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from cellblock.hosting.sockets import Socket
+
 _NOT_PUBLIC = tuple(
     ip_network(text)
     for text in (
@@ -83,7 +85,7 @@ def _type_of_route(address: str) -> int:
     route = _ROUTE.pack(family, len(packed) * 8, 0, 0, 0, 0, 0, 0, 0)
     asked = route + _ATTRIBUTE.pack(_ATTRIBUTE.size + len(packed), _RTA_DST) + packed
     head = _NETLINK_MESSAGE.pack(_NETLINK_MESSAGE.size + len(asked), _RTM_GETROUTE, _NLM_F_REQUEST, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asking:
+    with Socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asking:
         asking.settimeout(_KERNEL_SECONDS)
         asking.send(head + asked)
         answer = asking.recv(4096)
@@ -95,7 +97,7 @@ def _is_sent_from_itself(address: str) -> bool:
     """Whether the kernel would send to an address from that very address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as asking:
+        with Socket(family, socket.SOCK_DGRAM) as asking:
             asking.connect((address, _DISCARD_PORT))
             return ip_address(asking.getsockname()[0]) == ip_address(address)
     except OSError as error:

@@ -1,9 +1,9 @@
 """A session's door: a listener inside its network namespace that the host serves, and nothing else leads out.
 
-What comes in are requests to a proxy: CONNECT, and plain HTTP. What the list does not name is refused before anything
-is asked or sent anywhere. A name is resolved here, refused where any of its addresses is not public or is one
-of this machine's own, and dialled at the very address that was looked at. An address that is listed is dialled as it
-is. What a server answers is passed on unread: who follows a redirect makes another request.
+What comes in are requests to a proxy, one for each connection: CONNECT, and plain HTTP. What the list does not name is
+refused before anything is asked or sent anywhere. A name is resolved here, refused where any of its addresses is not
+public or is one of this machine's own, and dialled at the very address that was looked at. An address that is listed is
+dialled as it is. Who follows a redirect makes another request.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from typing import Any, TypeVar
 
 from cellblock.executors import room
 from cellblock.executors.door.addresses import is_own, why_not_public
-from cellblock.executors.door.request import MAX_HEAD, Refused, Wanted, read
+from cellblock.executors.door.message import Refused
+from cellblock.executors.door.passing import Stream, exchange, tunnel
+from cellblock.executors.door.request import Wanted, read
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import begun, in_thread
 from cellblock.network import Destination, Traffic
 
@@ -29,7 +32,6 @@ RESOLVE_SECONDS = 10.0
 DIAL_SECONDS = 10.0
 IDLE_SECONDS = 300.0
 """How long a connection may pass nothing in either direction."""
-_CHUNK = 64 * 1024
 _MOST_ADDRESSES = 8
 _MOST_A_SECOND = 100
 """Connections that are taken: what is refused at once costs the host time as well."""
@@ -37,12 +39,11 @@ _RETRY_SECONDS = 0.1
 _OF_CONNECTION = 2
 """Descriptors: one to the client and one to the server."""
 _LINGER_SECONDS = 2.0
-"""How long a client that was refused may take to read so."""
-_MOST_UNREAD = 16 * 2**20
-"""What such a client may send on meanwhile: it is counted nowhere."""
+"""How long a client may take to end once it has its answer."""
 _LOOKED_UP_AT_ONCE = 2
 """Names of one session. Each takes a thread until the resolver gives up, however long ago it was last waited for."""
 
+_USED_UP = "the session has used up ExecutionLimits.max_network_mb"
 _SHUT = "the session holds private data: its network is closed for good"
 
 Resolve = Callable[[str, int], list[str]]
@@ -157,28 +158,30 @@ class Door:
     def _served(self, client: socket.socket, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         self._slots.release()
-        client.close()  # one that was cut before it was served is nobody's
+        client.close()
         if not task.cancelled() and (error := task.exception()) is not None:
             asyncio.get_running_loop().call_exception_handler({"message": "a door's connection", "exception": error})
 
-    async def _serve(self, client: socket.socket) -> None:
+    async def _serve(self, end: socket.socket) -> None:
         """One connection of a client's, to its end. What goes wrong on the way to a server is told to the client."""
-        reader, writer = await asyncio.open_connection(sock=client, limit=MAX_HEAD)
-        try:
+        with contextlib.suppress(OSError):  # either end has gone, or nothing passes: both learn it as this closes
+            client = Stream(end)
             try:
-                wanted = await _asked(reader)
-                if wanted is None:
-                    return
-                server = await self._connected(wanted.destination)
+                try:
+                    if (wanted := await _asked(client)) is None:
+                        return
+                    server = await self._connected(wanted.destination)
+                except Refused:
+                    self._refused += 1
+                    raise
                 self._connections += 1
-                await self._pass(wanted, reader, writer, server)
+                with server:
+                    await self._pass(wanted, client, server)
             except Refused as refused:
-                self._refused += 1
-                await _tell(reader, writer, refused)
-        except OSError:
-            pass  # either end has gone, or nothing passes: both ends learn it as this closes
-        finally:
-            _abort(writer)
+                await client.send(refused.answer())
+            client.end()
+            async with asyncio.timeout(_LINGER_SECONDS):
+                await client.discard()
 
     async def _connected(self, destination: Destination) -> socket.socket:
         """A connection to a destination that is listed; `Refused` where it is not, or cannot be had."""
@@ -200,7 +203,7 @@ class Door:
             self.unlisted = str(destination)
             raise Refused(403, f"{destination} is not in the network= list of this session")
         if self._sent + self._received >= self._max_bytes:
-            raise Refused(403, "the session has used up ExecutionLimits.max_network_mb")
+            raise Refused(403, _USED_UP)
 
     async def _addresses(self, destination: Destination) -> list[str]:
         """Where a name leads, each of it looked at."""
@@ -231,81 +234,41 @@ class Door:
         """In the thread that has asked, or in that of the doors where it had not begun to."""
         loop.call_soon_threadsafe(self._resolving.release)
 
-    async def _pass(
-        self, wanted: Wanted, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: socket.socket
-    ) -> None:
-        """Pass bytes both ways until both have ended, one goes away, or nothing passes for too long."""
-        from_server, to_server = await asyncio.open_connection(sock=server, limit=_CHUNK)
-        try:
-            if wanted.head:
-                to_server.write(wanted.head)
-                self._sent += len(wanted.head)
-            else:
-                writer.write(b"HTTP/1.1 200 connected\r\n\r\n")
-            async with asyncio.timeout(IDLE_SECONDS) as idle, asyncio.TaskGroup() as both:
-                both.create_task(self._pump(reader, to_server, idle, is_sent=True))
-                answering = both.create_task(self._pump(from_server, writer, idle, is_sent=False))
-                if wanted.head:  # the server ends after its answer, whatever the client still has open
-                    await answering
-                    raise _Ended
-        except* (OSError, _Ended):
-            pass
-        finally:
-            _abort(to_server)
-        async with asyncio.timeout(IDLE_SECONDS):  # not where it is cut: a client may take its time to read the rest
-            writer.close()
-            await writer.wait_closed()
+    async def _pass(self, wanted: Wanted, client: Stream, server: socket.socket) -> None:
+        """Pass what was asked for until it ends; `Refused` where none of it has come to the client."""
+        idle = asyncio.timeout(IDLE_SECONDS)
 
-    async def _pump(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, idle: asyncio.Timeout, *, is_sent: bool
-    ) -> None:
-        while chunk := await source.read(_CHUNK):
-            if is_sent:
-                self._sent += len(chunk)
-            else:
-                self._received += len(chunk)
+        def passes(sent: int, received: int) -> None:
+            self._sent += sent
+            self._received += received
             if self._sent + self._received > self._max_bytes:
-                raise _Ended
-            sink.write(chunk)
-            await sink.drain()
+                raise Refused(403, _USED_UP)
             if not idle.expired():
                 idle.reschedule(asyncio.get_running_loop().time() + IDLE_SECONDS)
-        if sink.can_write_eof():
-            sink.write_eof()
+
+        failures: list[BaseException] = []
+        try:
+            async with idle:
+                await (exchange if wanted.head else tunnel)(wanted, client, Stream(server, passes))
+        except* Refused as refused:
+            failures += refused.exceptions
+        except* OSError:
+            failures.append(Refused(502, f"{wanted.destination} broke off, or was silent for {IDLE_SECONDS:.0f} s"))
+        if failures and not client.is_answered:
+            raise failures[0]
+        if failures and wanted.head:
+            client.reset()
+            raise ConnectionAbortedError(f"the answer of {wanted.destination} broke off")
 
 
-class _Ended(Exception):
-    """A connection is over before both its ends say so."""
-
-
-def _abort(writer: asyncio.StreamWriter) -> None:
-    """Let go of a connection at once. A transport that has closed by itself cannot be told to."""
-    if writer.get_extra_info("socket").fileno() >= 0:
-        writer.transport.abort()
-
-
-async def _asked(reader: asyncio.StreamReader) -> Wanted | None:
+async def _asked(client: Stream) -> Wanted | None:
     """What a client asks for; None where it goes away without."""
     try:
         async with asyncio.timeout(HEAD_SECONDS):
-            return read(await reader.readuntil(b"\r\n\r\n"))
-    except asyncio.IncompleteReadError:
-        return None
-    except asyncio.LimitOverrunError:
-        raise Refused(431, f"a request's head has more than {MAX_HEAD} bytes") from None
+            head = await client.head("a request's")
     except TimeoutError:
         raise Refused(408, f"no request within {HEAD_SECONDS:.0f} s") from None
-
-
-async def _tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, refused: Refused) -> None:
-    """Answer, and read what the client still sends: the kernel would take the answer back if that were left unread."""
-    async with asyncio.timeout(_LINGER_SECONDS):
-        writer.write(refused.answer())
-        writer.write_eof()
-        await writer.drain()
-        unread = 0
-        while unread < _MOST_UNREAD and (chunk := await reader.read(_CHUNK)):
-            unread += len(chunk)
+    return read(head) if head else None
 
 
 async def _dialled(address: str, port: int) -> socket.socket:
@@ -334,7 +297,7 @@ def loop() -> asyncio.AbstractEventLoop:
         here = os.getpid()
         if here not in _loops:
             _loops.clear()
-            _loops[here] = asyncio.new_event_loop()
+            _loops[here] = new_loop()
             begun(_loops[here].run_forever, name="cellblock-doors")
         return _loops[here]
 

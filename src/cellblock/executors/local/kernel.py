@@ -43,6 +43,7 @@ from cellblock.executors.protocol import (
 from cellblock.executors.suspects import Suspects
 from cellblock.guard.signals import Ending
 from cellblock.hosting import to_thread
+from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.threads import begun
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
@@ -279,6 +280,7 @@ class LocalKernel(Kernel):
         self._runner.finish()
         await to_thread.run_sync(self._runner.join, _PATIENCE)
 
+    @finalizer
     def __del__(self) -> None:
         """Nobody holds it any more, and nobody waits for a cell of it. Takes no lock: a collector calls it anywhere."""
         runner = getattr(self, "_runner", None)

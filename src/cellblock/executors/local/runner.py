@@ -22,6 +22,7 @@ from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.hosting import clock
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import begun
 from cellblock.policy import Policy
 from cellblock.snapshots import Snapshot
@@ -308,7 +309,7 @@ class Runner:
             return value
 
         if self._loop is None or self._loop.is_closed():
-            self._loop = asyncio.new_event_loop()
+            self._loop = new_loop()
             self._loop.set_exception_handler(lambda loop, context: None)  # it would tell the host's log
             asyncio.set_event_loop(self._loop)
         try:

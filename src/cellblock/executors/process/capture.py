@@ -25,6 +25,7 @@ from cellblock.executors.process.waits import processor_seconds, readable, stand
 from cellblock.executors.protocol import too_large
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets, to_thread
+from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
 from cellblock.snapshots import File, Snapshot, address_of
@@ -337,6 +338,7 @@ class Captured:
         """True once all that it held open is closed: it takes no room any more."""
         return self._canceller < 0
 
+    @finalizer
     def __del__(self) -> None:
         self.close()
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import select
 import threading
 from pathlib import Path
@@ -21,6 +20,7 @@ from cellblock.executors.process import delegation
 from cellblock.executors.process.delegation import PREFIX, NotDelegated, Place
 from cellblock.hosting.forks import Lock
 from cellblock.hosting.threads import begun, later
+from cellblock.hosting.unique import unique_word
 
 _KEPT = 8
 """Groups that no session uses; there are more while processes are in them."""
@@ -161,7 +161,7 @@ class Groups:
         self._all: set[Group] = set()
         self._locks: list[int] = []
         self._folders: Folders = {}
-        name = PREFIX + secrets.token_hex(8)
+        name = PREFIX + unique_word()
         for place in delegation.places():
             _remove_stale(place.folder)
             folder = self._claim(place, name)

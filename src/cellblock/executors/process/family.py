@@ -23,12 +23,12 @@ from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.launching import Launched, launch
 from cellblock.executors.process.zygote import (
     DEATH_SECONDS,
-    NEEDED,
     START_SECONDS,
     Deaths,
     Progress,
     Zygote,
     failure,
+    needed,
     not_started,
 )
 from cellblock.hosting import clock
@@ -180,7 +180,7 @@ class Family:
         if self.alive or self._zygote is not None:
             return FamilyGone()
         reason = f"start: {self.profile.python} ended before it was ready"
-        return IsolationUnavailable(reason, mechanism="start", hint=NEEDED)
+        return IsolationUnavailable(reason, mechanism="start", hint=needed())
 
     def make_shell(self, init: socket.socket, kind: Kind, *, mounts: bool) -> None:
         """Ask for a shell whose first process speaks on `init`, where it waits for trees if it is to have `mounts`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import socket
 import struct
@@ -20,6 +19,7 @@ from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import WorkerGone
 from cellblock.hosting.forks import watch_forks
+from cellblock.hosting.unique import unique_bytes
 from cellblock.hosting.waiting import ready
 from cellblock.wire.connection import Connection, State
 from cellblock.wire.frames import PACKET_BYTES, ProtocolError
@@ -380,4 +380,4 @@ def _new() -> tuple[Taken, Ends]:
     (stdout, stdout_end), (stderr, stderr_end) = os.pipe(), os.pipe()
     os.set_blocking(stdout, False)
     os.set_blocking(stderr, False)
-    return (ours, stdout, stderr, secrets.token_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)
+    return (ours, stdout, stderr, unique_bytes(NONCE_BYTES)), (theirs, stdout_end, stderr_end)

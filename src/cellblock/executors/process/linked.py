@@ -41,6 +41,7 @@ from cellblock.executors.protocol import (
 )
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
+from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.loops import OfLoop
 from cellblock.limits import ExecutionLimits
 from cellblock.snapshots import Snapshot
@@ -326,6 +327,7 @@ class LinkedKernel(Kernel, Overseer):
         """Close without a wait: for one that nobody else has yet. Safe to call twice."""
         raise NotImplementedError
 
+    @finalizer
     def __del__(self) -> None:
         if self._open:
             self.dispose()

@@ -404,9 +404,10 @@ class Shell:
         self._family.leave(self)
 
 
-def files_gone() -> SessionClosed:
-    """What a session is told whose init has ended."""
-    return SessionClosed("its first process is gone, and its files with it", hint="open a new session")
+def files_gone(reason: str = "its first process is gone") -> SessionClosed:
+    """The end of the process that holds a session's files. What follows from it is the hint: a session that is stored
+    has another one, as its next call resumes it with its files."""
+    return SessionClosed(reason, hint="its files are gone with it: open a new session")
 
 
 def could_not(what: str, reason: str) -> CellblockError:

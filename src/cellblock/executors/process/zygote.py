@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from cellblock.errors import CellblockError, IsolationUnavailable, PreloadFailed
 from cellblock.hosting import clock
+from cellblock.hosting.account import READABLE, unreadable
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.shortage import short_of
 from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 START_SECONDS = 120.0
-NEEDED = "python= must name CPython 3.11 or newer; what it said is on stderr"
 
 Progress = Callable[[str], None]
 """Told what an opening waits for, as a line such as "importing pandas"; called in the thread that opens."""
@@ -79,7 +79,13 @@ class Zygote:
 def not_started(python: str, error: OSError) -> CellblockError:
     """The error of an interpreter that cannot be executed."""
     reason = f"{python} cannot be started: {error}"
-    return short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=NEEDED)
+    hint = READABLE if error.errno == errno.EACCES else needed()
+    return short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=hint)
+
+
+def needed() -> str:
+    """A hint for an interpreter that did not start, or ended before it was ready."""
+    return READABLE if unreadable() else "python= must name CPython 3.11 or newer; what it said is on stderr"
 
 
 def failure(report: Mapping[str, object], python: str) -> CellblockError:

@@ -16,7 +16,7 @@ from pathlib import Path
 from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.family import FamilyGone, Profile
 from cellblock.executors.process.launching import await_end, start
-from cellblock.executors.process.zygote import NEEDED, Progress, Zygote, not_started
+from cellblock.executors.process.zygote import Progress, Zygote, needed, not_started
 from cellblock.executors.reduced import homes, identity
 from cellblock.hosting.forks import Lock
 from cellblock.worker import control
@@ -53,7 +53,7 @@ class Family:
         except EOFError:
             self.close()
             reason = f"start: {profile.python} ended before it was ready"
-            raise IsolationUnavailable(reason, mechanism="start", hint=NEEDED) from None
+            raise IsolationUnavailable(reason, mechanism="start", hint=needed()) from None
         except BaseException:
             self.close()
             raise

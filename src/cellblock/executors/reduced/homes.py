@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
 
 from cellblock.errors import IsolationUnavailable
+from cellblock.hosting.unique import unique_word
 from cellblock.worker.reduced import disk
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,7 +54,7 @@ def _shut_to_others(path: str) -> str:
 
 def make(base: str, owner: int | None, *parts: str) -> tuple[str, int]:
     """A new directory with these in it, `owner`'s where one is named: its path, and a descriptor with its lock."""
-    path = os.path.join(base, secrets.token_hex(8))
+    path = os.path.join(base, unique_word())
     with _alone(base):
         os.mkdir(path)
         os.chmod(path, 0o700)  # whatever the host's umask is

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting import conditions
 from cellblock.hosting.account import SANDBOX_UID, is_mapped
+from cellblock.hosting.sockets import Socket
 from cellblock.worker.confine import syscalls
 from cellblock.worker.reduced.accounts import Account
 from cellblock.worker.reduced.walls import SCOPED_ABI
@@ -59,7 +60,7 @@ def take() -> Taken:
     for keeper in range(_FIRST, _LAST, 2):
         if keeper == SANDBOX_UID or keeper + 1 == SANDBOX_UID:
             continue
-        hold = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        hold = Socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             hold.bind(f"\0cellblock-account-{keeper}")
             return Taken(Account(keeper, keeper + 1), hold)

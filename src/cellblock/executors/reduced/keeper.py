@@ -13,7 +13,7 @@ from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.process.family import FamilyGone
 from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.linked import death_of
-from cellblock.executors.process.shell import could_not
+from cellblock.executors.process.shell import could_not, files_gone
 from cellblock.executors.process.waits import SECONDS, answered, readable
 from cellblock.executors.process.zygote import DEATH_SECONDS, failure
 from cellblock.executors.protocol import Died, KernelSpec
@@ -195,7 +195,7 @@ class Keeper:
         """What is left to say when the keeper has ended."""
         if self._outgrown:
             return SessionClosed(f"it was ended: {self._outgrown}", hint="open a new session, with higher limits")
-        return SessionClosed("its keeper is gone, and its files with it", hint="open a new session")
+        return files_gone("its keeper is gone")
 
     def let_go(self) -> None:
         """Close without a wait; the keeper ends the session's processes and empties its directory on its own."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from cellblock.hosting.threads import later
+from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import Kind
 from cellblock.integrations.e2b.commands import Commands
 from cellblock.integrations.e2b.environment import Environment
@@ -61,7 +61,7 @@ class Sandbox:
             self.session = Session(**given)
         except (TypeError, ValueError) as error:  # an option that is not one, or a wrong one
             raise InvalidArgumentException(str(error)) from None
-        self.sandbox_id = self.session.name or secrets.token_hex(10)
+        self.sandbox_id = self.session.name or unique_word(10)
         self.files = Filesystem(self.session)
         self._environment = Environment(self.session)
         self.commands = Commands(self.session, self._environment)

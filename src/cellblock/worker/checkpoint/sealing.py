@@ -12,7 +12,7 @@ import sys
 
 from cellblock.walls import Unavailable
 from cellblock.worker.checkpoint import owning
-from cellblock.worker.confine import landlock, layout, seccomp
+from cellblock.worker.confine import landlock, layout, rlimits, seccomp
 
 _NICE = 10
 _NO_DEVICE = -1
@@ -28,7 +28,7 @@ def wall_in(end: int, seconds: int) -> list[str]:
     """
     _close_all_but(end)
     os.nice(_NICE)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    rlimits.lower(resource.RLIMIT_CPU, seconds, seconds)
     owning.make_own(_NO_DEVICE)
     put_up = [
         landlock.apply(read_only=_readable(), read_write=(), connect_ports=None, scope=False),

@@ -134,4 +134,5 @@ def _limit_files(processes: list[int], most: int | None) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
-            resource.prlimit(process, resource.RLIMIT_FSIZE, (hard if most is None else min(most, hard), hard))
+            soft = hard if most is None else most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (soft, hard))

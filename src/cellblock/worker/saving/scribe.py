@@ -22,7 +22,7 @@ from cellblock.worker.saving.work import Work
 
 
 def write(
-    end: int, walls: list[str] | OSError, namespace: dict[str, Any], written: Written, standing: dict[str, object]
+    end: int, walls: list[str] | Exception, namespace: dict[str, Any], written: Written, standing: dict[str, object]
 ) -> NoReturn:
     """In a copy that has walled itself in, or could not: save, load what is new once, end. `end` is its socket.
 
@@ -36,7 +36,7 @@ def write(
         stream = sockets.adopted(end, sockets.STREAM)
         teller = _Teller(stream)
         try:
-            if isinstance(walls, OSError):
+            if isinstance(walls, Exception):
                 raise walls
             teller.say(saving.HELLO, saving.pack_words({"walls": walls}))
             index, teller.known, teller.had, left_out = saving.unpack_beginning(_begun(stream))

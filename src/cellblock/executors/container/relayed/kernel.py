@@ -17,6 +17,7 @@ from cellblock.executors.container.relayed.starting import Contained, contained,
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link, Taken
 from cellblock.executors.process.linked import boot_time, require_possible
+from cellblock.executors.process.shell import files_gone
 from cellblock.executors.process.zygote import Zygote
 from cellblock.executors.protocol import Died, Kernel, KernelSpec, Row
 from cellblock.executors.reduced import homes
@@ -102,7 +103,7 @@ class RelayedKeeper(Keeper):
     def _lost(self) -> SessionClosed:
         if self._outgrown:
             return super()._lost()
-        return SessionClosed(f"{self._reason}, and its files with it", hint="open a new session")
+        return files_gone(self._reason)
 
     def close(self) -> None:
         """Have it end, and remove the session's directory. Blocks until both are done."""
