@@ -183,6 +183,46 @@ def test_an_error_that_cannot_be_read_has_a_message() -> None:
     assert message_of(LyingError(), 100) == "its message could not be read"
 
 
+class Item:
+    """Counts how often it was written out."""
+
+    written = 0
+
+    def __repr__(self) -> str:
+        Item.written += 1
+        return "Item()"
+
+
+HOLDERS: dict[str, Any] = {
+    "lists": lambda: [[Item()] * 1_000] * 1_000,
+    "a tuple of dicts": lambda: ({n: Item() for n in range(1_000)},) * 50,
+    "a dict": lambda: {n: (Item(),) for n in range(50_000)},
+    "a set": lambda: {(n, Item()) for n in range(50_000)},
+    "a frozenset": lambda: frozenset(Item() for _ in range(50_000)),
+}
+
+
+@pytest.mark.threat("W11")
+@pytest.mark.parametrize("name", HOLDERS)
+def test_no_more_is_written_of_a_container_than_is_shown(name: str) -> None:
+    value, Item.written = HOLDERS[name](), 0
+    shown = represent(value, max_chars=100)
+    assert Item.written < 100
+    assert repr(value).startswith(shown.removesuffix("… the rest is cut"))
+
+
+def test_the_beginning_of_a_container_is_that_of_its_repr() -> None:
+    parts = [set(), (), {}, frozenset(), [], (1,), {1: {2}}, "a'b", b"x", -1.5, None, frozenset({3}), bytearray(b"y")]
+    for value in (parts * 1_000, dict.fromkeys(range(1_000), parts)):
+        assert represent([value], max_chars=2_000) == f"{repr([value])[:2_000]}… the rest is cut"
+
+
+def test_a_container_that_holds_itself_is_written_as_python_writes_it() -> None:
+    value: list[Any] = [1]
+    value.append(value)
+    assert represent(value, max_chars=100) == repr(value) == "[1, [...]]"
+
+
 @pytest.mark.parametrize("leaves", LEAVES, ids=lambda kind: kind.__name__)
 def test_whatever_leaves_an_error_or_a_value_that_is_read_ends_nothing(leaves: type[BaseException]) -> None:
     assert message_of(LeavingError(leaves), 100) == "its message could not be read"

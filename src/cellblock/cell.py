@@ -75,6 +75,11 @@ class Deferred:
         self._load: Callable[[], object] | None = load
         self._value: object = None
 
+    @property
+    def has_been_read(self) -> bool:
+        """Whether the value was decoded."""
+        return self._load is None
+
     def get(self) -> object:
         if self._load is not None:
             self._value = self._load()

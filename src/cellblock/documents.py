@@ -27,15 +27,22 @@ def reading(
 
 
 def fits(value: object, shape: object) -> bool:
-    """True for a value of a shape: a type, any of a tuple's, each of a list, values by key (`...`: any), a text."""
+    """True for a value of a shape: a type, an int of a range, any of a tuple's, each of a list, values by key, a text.
+
+    All keys of a shape are there; `...` is the shape of the values by other keys, by default any.
+    """
     match shape:
         case type():
             return shape is object or type(value) is shape
         case tuple():
             return any(fits(value, one) for one in shape)
+        case range():
+            return type(value) is int and value in shape
         case [each]:
             return isinstance(value, list) and all(fits(one, each) for one in value)
         case dict():
-            whole = dict.fromkeys(value, shape[...]) if ... in shape and isinstance(value, dict) else shape
-            return isinstance(value, dict) and all(n in value and fits(value[n], one) for n, one in whole.items())
+            others, named = shape.get(..., object), shape.keys() - {...}
+            if not isinstance(value, dict) or not named <= value.keys():
+                return False
+            return all(fits(one, shape.get(key, others)) for key, one in value.items())
     return type(value) is type(shape) and value == shape

@@ -26,8 +26,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
+from itertools import chain, cycle, repeat
 from reprlib import Repr
 from typing import Any, TypeVar
 
@@ -176,12 +177,13 @@ def represent(value: object, *, max_chars: int) -> str:
     """`repr(value)`, its middle cut to `max_chars`. A repr that raises is named instead.
 
     Runs the value's own `__repr__`: a value that a cell made has one only where it lives. Lists, tuples, text and bytes
-    that cannot fit are cut before they are written out; an integer with more digits than the interpreter writes in
-    decimal is hexadecimal. Of what is raised only an `Interruption` passes.
+    that cannot fit are cut before they are written out. So is every built-in container that holds far more than fits,
+    where up to 10,000 characters are shown: its beginning is. An integer with more digits than the interpreter writes
+    in decimal is hexadecimal. Of what is raised only an `Interruption` passes.
     """
     try:
-        long = _ends(value, max_chars)
-        return valid(long) if long is not None else cut(valid(repr(value)), max_chars)
+        short = _shortened(value, max_chars)
+        return valid(short) if short is not None else cut(valid(repr(value)), max_chars)
     except Interruption:
         raise
     except BaseException as error:  # the value's own code, which may raise SystemExit too
@@ -191,6 +193,9 @@ def represent(value: object, *, max_chars: int) -> str:
         return f"<{type_name(value)} repr failed: {said}>"
 
 
+_FEW, _TIMES = 10_000, 16
+"""Of more characters the check would take longer than the repr: for these alone a container is not written out whole
+that holds so many times as many items and characters."""
 _BUILTIN = frozenset((int, list, tuple, dict, set, frozenset))
 
 
@@ -201,18 +206,84 @@ class _Hexadecimal(Repr):
         return repr(x) if abs(x) < 2**64 else cut(hex(x), self.maxlong)
 
 
-def _ends(value: object, max_chars: int) -> str | None:
-    """Both ends of a sequence with more than `max_chars` items; None for any other value."""
+def _shortened(value: object, max_chars: int) -> str | None:
+    """Both ends of a sequence with more than `max_chars` items, the beginning of a container that holds far more than
+    so many characters, and None for a value that is written out whole."""
     kind = type(value)
-    if not (kind is list or kind is tuple or kind is str or kind is bytes):
-        return None
-    assert isinstance(value, list | tuple | str | bytes)
-    if len(value) <= max_chars:
-        return None
-    tail = max_chars // 4
-    first = exact(repr(value[: max_chars - tail]), max_chars - tail)
-    last = exact(repr(value[len(value) - tail - 1 :]), None)
-    return f"{first}… {len(value):,} long, middle cut …{last[len(last) - tail :]}"
+    if kind is list or kind is tuple or kind is str or kind is bytes:
+        assert isinstance(value, list | tuple | str | bytes)
+        tail = max_chars // 4
+        head, end = value[: max_chars - tail], value[max(len(value) - tail - 1, 0) :]
+        if len(value) > max_chars and not (_is_larger(head, max_chars) or _is_larger(end, max_chars)):
+            first, last = exact(repr(head), max_chars - tail), exact(repr(end), None)
+            return f"{first}… {len(value):,} long, middle cut …{last[len(last) - tail :]}"
+    if id(kind) in _WRITTEN and _is_larger(value, max_chars):
+        return f"{exact(_beginning(value, max_chars), max_chars)}… the rest is cut"
+    return None
+
+
+# Types are told apart by address: a metaclass may hash and compare as it likes.
+_WRITTEN = {
+    id(list): ("[", "]"),
+    id(tuple): ("(", ")"),
+    id(set): ("{", "}"),
+    id(frozenset): ("frozenset({", "})"),
+    id(dict): ("{", "}"),
+}
+"""The types whose parts are looked at, and what stands around these."""
+_TEXTS = frozenset(map(id, (str, bytes, bytearray)))
+_SIZED = _TEXTS | _WRITTEN.keys()
+
+
+def _is_larger(value: object, max_chars: int) -> bool:
+    """Whether built-in containers hold so many items, characters and digits that they are not written out whole."""
+    if max_chars > _FEW:
+        return False
+    most, level = _TIMES * max_chars, list[Any]((value,))
+    for _ in range(DEEPEST):
+        kinds = set(map(id, map(type, level)))
+        most -= len(level)
+        if id(int) in kinds:
+            most -= sum(one.bit_length() // 4 for one in level if type(one) is int)
+        if kinds & _SIZED:
+            most -= sum(len(one) for one in level if id(type(one)) in _SIZED)
+        if most < 0 or not kinds & _WRITTEN.keys():
+            break
+        level = [part for one in level for part in _parts(one)]
+    return most < 0
+
+
+def _leaf(value: Any, most: int) -> str:
+    return valid(repr(value[:most])) if id(type(value)) in _TEXTS else represent(value, max_chars=most)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if type(value) is dict:
+        return chain.from_iterable(value.items())
+    return value if id(type(value)) in _WRITTEN else ()
+
+
+def _beginning(value: object, most: int) -> str:
+    """The first characters of the repr of containers; no more than these are written of what they hold."""
+    written: list[str] = []
+    open_: list[tuple[Iterator[Any], Iterator[str], str]] = [(iter((value,)), repeat(""), "")]
+    while open_ and most > 0:
+        parts, separators, end = open_[-1]
+        for part in parts:
+            around = _WRITTEN.get(id(type(part)))
+            around = around if around and part else None
+            piece = next(separators) + (around[0] if around else _leaf(part, most))
+            if around:
+                follow = cycle((": ", ", ")) if type(part) is dict else repeat(", ")
+                comma = "," if type(part) is tuple and len(part) == 1 else ""
+                open_.append((iter(_parts(part)), chain(("",), follow), comma + around[1]))
+            break
+        else:
+            piece = end
+            open_.pop()
+        written.append(piece)
+        most -= len(piece)
+    return "".join(written)
 
 
 def half_made(described: Callable[[Any], str]) -> Callable[[Any], str]:
@@ -270,7 +341,9 @@ _OF_ARGUMENTS = (BaseException.__str__, KeyError.__str__)
 
 def _said(error: BaseException, most: int) -> str:
     """`str(error)`, without more of it than is read where that is known of its kind."""
-    if type(error).__str__ in _OF_ARGUMENTS and any(type(one) is not str and _ends(one, most) for one in error.args):
+    if type(error).__str__ in _OF_ARGUMENTS and any(
+        type(one) is not str and _shortened(one, most) for one in error.args
+    ):
         return ", ".join(text_of(one, max_chars=most) for one in error.args)
     kind = getattr(sys.modules.get("pydantic_core"), "ValidationError", None)
     return (kind is not None and isinstance(error, kind) and _too_many(error)) or str(error)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from scripted_agents import LEVELS, agent_of, shown
 
-from cellblock import AgentMemory, ExecutionLimits, Live
+from cellblock import AgentMemory, ExecutionLimits, Live, Session
+from cellblock.agent.result import Step
 
 at_every_level = pytest.mark.parametrize("level", LEVELS)
 
@@ -122,6 +123,33 @@ def test_memory_is_bounded_whatever_code_puts_there() -> None:
     observations = agent.run("task").memory.observations
     assert len(observations) <= 200
     assert max(map(len, observations)) <= 2_001
+
+
+@pytest.mark.threat("W11")
+@pytest.mark.parametrize("name", ["observations", "failed_approaches"])
+def test_memory_is_bounded_whatever_its_objects_say_of_themselves(name: str) -> None:
+    false = (
+        "class Texts:\n    def __getitem__(self, _): return ['first', *['y' * 3_000] * 5_000]\n"
+        f"class Adds:\n    def __add__(self, _): return Texts()\nmemory.{name} = Adds()"
+    )
+    result = agent_of(false, "final_answer(1)").run("task")
+    assert getattr(result.memory, name) == ["y" * 2_000 + "…"] * 200
+    (noted,) = [event for event in result.log if event["event"] == "memory"]
+    assert len(noted[name]) == 200
+
+
+@pytest.mark.threat("W11")
+def test_all_that_an_agent_logs_counts_on_the_account_of_its_session() -> None:
+    held: dict[str, int] = {}
+
+    def look(event: object) -> None:
+        if isinstance(event, Step):
+            held[event.code] = session._session._account.held
+
+    said = "for _ in range(100): uncertain('a' * 2_000)"
+    with Session(tools=agent_of().tools) as session:
+        agent_of("1", said, "2", "final_answer(1)").run("task", session=session, tell=look)
+    assert held["2"] - held["1"] > 2 * 100 * 2_000  # the signals of the cell, and the notes that come of them
 
 
 def test_after_a_rollback_values_are_the_older_ones_and_texts_stay() -> None:

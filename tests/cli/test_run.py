@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from cellblock import AsyncSession, ExecutionLimits
 from cellblock.cli import main
 from cellblock.cli.export import Shelf, safe
 from cellblock.cli.source import decode, split
@@ -334,6 +335,32 @@ def test_names_that_become_one_cost_a_try_each(tmp_path: Path, monkeypatch: pyte
         shelf.put(f"x{':*?|<>'[number % 6]}", b"")
     assert (len(tried), len(shelf.saved), shelf.failed) == (300, 300, [])
     assert {path.name for path in tmp_path.iterdir()} == {"x_", *(f"x_-{number}" for number in range(2, 301))}
+
+
+SPARSE = "for n in range(9):\n    with open(f'f{n}', 'wb') as file: file.truncate(2**18)"
+LINKED = "import os\nopen('f0', 'wb').write(b'x' * 2**19)\nfor n in range(1, 9): os.link('f0', f'f{n}')"
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("W6")
+@pytest.mark.parametrize(("code", "saved"), [(SPARSE, 4), (LINKED, 9)], ids=["with holes", "of one file"])
+async def test_files_that_are_saved_take_no_more_than_there_is_room_for(tmp_path: Path, code: str, saved: int) -> None:
+    shelf = Shelf(tmp_path, max_mb=1)
+    async with AsyncSession(limits=ExecutionLimits(max_disk_mb=1)) as session:
+        assert (await session.run(code)).ok
+        await shelf.put_new(session, {})
+    assert shelf.saved == [str(tmp_path / f"f{n}") for n in range(saved)]
+    assert shelf.failed == [f"f{n}: no room, since at most 1 MB are saved" for n in range(saved, 9)]
+    taken = {path.stat().st_ino: path.stat().st_size for path in tmp_path.iterdir()}
+    assert sum(taken.values()) <= 2**20
+
+
+@pytest.mark.slow  # it writes half a gigabyte
+@pytest.mark.threat("W6")
+def test_a_run_saves_as_much_as_its_session_may_hold(cellblock: Cellblock, tmp_path: Path) -> None:
+    done = cellblock("run", "-", "--save", "kept", stdin=SPARSE.replace("2**18", "2**28").encode())
+    assert sum(path.stat().st_size for path in (tmp_path / "kept").iterdir()) <= 512 * 2**20
+    assert "not saved: f8: no room, since at most 512 MB are saved" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import threading
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from cellblock import LogError
 from cellblock.observe.log import EventLog, read_log
 from cellblock.observe.redaction import Redactor
+from cellblock.session.account import Account
 
 AWKWARD = "a\u2028b\x85c\ud800d\x1be\r\nf"
 
@@ -31,6 +34,40 @@ def test_log_is_whole_after_each_event_and_takes_none_once_it_is_closed(tmp_path
     log.close()
     log.write("tool", name="late")
     assert (len(log), len(read_log(tmp_path / "log"))) == (1, 1)
+
+
+@pytest.mark.anyio
+async def test_events_count_on_an_account_until_the_log_is_closed() -> None:
+    account = Account()
+    log = EventLog()
+    log.held = account.share()
+    log.write("run", text="a" * 10_000)
+    assert 10_000 < account.held < 15_000
+    await log.add("reply", lambda: {"text": "b" * 100_000})
+    assert 110_000 < account.held < 120_000
+    log.close()
+    assert account.held == 0
+    assert [event["event"] for event in log] == ["run", "reply"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("size", [0, 10**6])
+async def test_an_event_is_in_the_log_before_those_that_follow_whoever_is_cancelled(size: int) -> None:
+    log, goes_on = EventLog(), threading.Event()
+
+    def told() -> dict[str, str]:
+        goes_on.wait(10 if size else 0)
+        return {"text": "a"}
+
+    adding = asyncio.create_task(log.add("reply", told, size=size))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    adding.cancel()
+    goes_on.set()
+    with contextlib.suppress(asyncio.CancelledError):
+        await adding
+    await log.add("end", size=0)
+    assert [event["event"] for event in log] == ["reply", "end"]
 
 
 def test_threads_that_write_at_once_do_not_mix_their_lines(tmp_path: Path) -> None:

@@ -125,6 +125,20 @@ def texts_of(found: object) -> str:
     return "\n".join([text, *more])
 
 
+@pytest.mark.hostile
+@pytest.mark.parametrize("blank", [" ", "\n", "Bearer "], ids=["words", "lines", "bearers"])
+@pytest.mark.parametrize(
+    "secret", [KEY, "Bearer abcdef-0123", "eyJ" + "a" * 12 + "." + "b" * 12 + "." + "c" * 12, "://ana:pw@host"]
+)
+def test_a_secret_is_found_wherever_in_a_long_text_it_stands(secret: str, blank: str) -> None:
+    redactor = Redactor(environment={})
+    short = redactor.text(f"{blank}{secret} x")
+    assert MASK in short
+    for place in range(0, 80, 7):
+        before, after = "a" * (2**16 - place - len(secret)), " and more" * 10_000
+        assert redactor.text(f"{before}{blank}{secret} x{after}") == f"{before}{short}{after}"
+
+
 @pytest.mark.parametrize("secret", [KEY, SECRET], ids=["pattern", "environment"])
 def test_no_event_holds_a_secret_whatever_value_it_came_with(secret: str) -> None:
     @given(holders(secret), st.sampled_from(["text", "value", "error", "arguments", "reason"]), st.integers(0, 3))

@@ -19,11 +19,12 @@ from hostile_bundles import BUNDLES, HTML, MARKDOWN, filled
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.integrations.e2b.execution import Result, result
 from cellblock.outputs import DATAFRAME_MIME, Output, type_of
-from cellblock.session.jupyter import in_order
+from cellblock.session.jupyter import in_order, with_outputs
 from cellblock.session.latex import is_harmless
 from cellblock.session.notebook import Blob, Notebook
 from cellblock.session.page import page
 from cellblock.session.rich import rich
+from cellblock.session.shown import NO_ROOM
 
 PNG = b"\x89PNG\r\n\x1a\nimage"
 PNG64 = "iVBORw0KGgppbWFnZQ=="
@@ -337,9 +338,46 @@ def reports(markup: str) -> Notebook:
 def test_a_reference_of_any_length_is_a_character_that_is_none() -> None:
     document, html = reports(LONG_REFERENCE).to_ipynb(), reports(LONG_REFERENCE).to_html()
     (first, _) = document["cells"]  # type: ignore[misc]
-    assert "<b title=\"\ufffd\">\ufffd</b>" in first["outputs"][0]["data"]["text/html"]
+    assert '<b title="\ufffd">\ufffd</b>' in first["outputs"][0]["data"]["text/html"]
     assert "&lt;b title=&quot;\ufffd&quot;&gt;\ufffd&lt;/b&gt;" in html
     assert Result(text="a", html=LONG_REFERENCE)._repr_html_() == first["outputs"][0]["data"]["text/html"]
+
+
+def notebook_that_shows(*texts: str) -> Notebook:
+    """A notebook of one cell, which shows each text as HTML."""
+    notebook = Notebook()
+    shown = tuple(output({"text/plain": "x", "text/html": text}) for text in texts)
+    notebook.record(Cell(id="c1", number=1, source="x", state=CellState.COMPLETED, outputs=shown), {})
+    return notebook
+
+
+UNITS = ("$", "$a", "\\", "`", "&", "<p>", "<b>a", '"', "'", "\u202e", "\U000e0001", "\n", "é")
+
+
+@pytest.mark.threat("W11")
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_document_takes_at_most_tenfold_what_its_cells_show(unit: str) -> None:
+    source = "<p>x" + unit * (9_000 // len(unit))
+    with_it, without = notebook_that_shows(source), notebook_that_shows("<p>x")
+    assert len(with_it.to_html()) - len(without.to_html()) <= 10 * len(source)
+    sizes = [len(json.dumps(one.to_ipynb(), ensure_ascii=False)) for one in (with_it, without)]
+    assert sizes[0] - sizes[1] <= 10 * len(source)
+
+
+@pytest.mark.threat("W11")
+def test_outputs_that_a_document_has_no_room_for_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.session.shown.MOST_EXPORTED", 20_000)
+    notebook = notebook_that_shows(*(f"<p>{n}:" + "x" * 4_000 for n in range(50)))
+    page, empty = notebook.to_html(), notebook_that_shows().to_html()
+    assert len(page) - len(empty) < 20_000 + 50 * (len(NO_ROOM) + 100)
+    assert ("0:xx" in page, "49:xx" in page, page.count(NO_ROOM) > 40) == (True, False, True)
+    document: Any = notebook.to_ipynb()
+    outputs = document["cells"][0]["outputs"]
+    assert len(json.dumps(outputs)) < 20_000 + 50 * (len(NO_ROOM) + 100)
+    assert ("0:xx" in json.dumps(outputs[0]), outputs[-1]["text"], len(outputs)) == (True, NO_ROOM, 50)
+    assert with_outputs({"cells": [{"cell_type": "code"}]}, dict(enumerate(notebook.shown())))["cells"][0] == {
+        "cell_type": "code", "execution_count": 1, "outputs": outputs,
+    }  # fmt: skip
 
 
 def test_a_part_that_its_reader_fails_at_is_left_out_of_a_document(monkeypatch: pytest.MonkeyPatch) -> None:

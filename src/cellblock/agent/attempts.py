@@ -38,10 +38,9 @@ async def best_of(
     kept: AsyncSession | None = None
 
     async def attempt(number: int, session: AsyncSession) -> None:
-        memory, held = setting.memory.copy(), session._account.share()
-        own = replace(
-            setting, session=session, memory=memory, held=held, log=logs[number], attempt=number + 1, tell=None
-        )
+        memory, log = setting.memory.copy(), logs[number]
+        log.held = session._account.share()
+        own = replace(setting, session=session, memory=memory, log=log, attempt=number + 1, tell=None)
         try:
             results[number] = await loop(own).run(again=again)
         except (TaskFailed, ModelError) as error:
@@ -59,7 +58,7 @@ async def best_of(
         for number, log in enumerate(logs):
             for event in log:
                 row = dict(event)
-                setting.log.write(row.pop("event"), attempt=number + 1, **row)
+                await setting.log.add(row.pop("event"), attempt=number + 1, **row)
         if broken:
             raise broken[0]
         if not results:
@@ -67,8 +66,9 @@ async def best_of(
             raise errors[0]
         scores = {number: await _score(result, verifier) for number, result in sorted(results.items())}
         best = max(scores, key=lambda number: (scores[number], -number))
-        setting.log.write(
+        await setting.log.add(
             "decision",
+            size=0,
             step=None,
             kind="attempt kept",
             reason=f"{best + 1} of {count}",

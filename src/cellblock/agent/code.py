@@ -260,14 +260,15 @@ class CodeAgent:
         for name in inputs:
             self.require_free(name)
         async with self._logged(self._new_log(log)) as events:
-            events.write("run", **self._described(task, attempts, inputs, contents, accept))
+            described = partial(self._described, task, attempts, inputs, contents, accept)
+            await events.add("run", described)
             async with self.model, self._workplace.session(session) as (working, again), self._span() as span:
                 setting = self._setting(working, events, tell)
                 asked = await briefing.handed_over(self.prompts, working, task, inputs, contents)
                 cells = await to_thread.run_sync(  # of a session that was resumed they are read from the store
                     lambda: max((cell.number for cell in working.notebook), default=0)
                 )
-                events.write("begin", asked=asked, again=again, cells=cells)
+                await events.add("begin", asked=asked, again=again, cells=cells)
                 loop = partial(self._loop, asked=asked, task=task, accept=accept)
                 async with frozen_after(working, events) if freezes else nullcontext():
                     if attempts == 1:
@@ -305,7 +306,7 @@ class CodeAgent:
             past = await past_run(log)
             async with self._logged(past.log.reopened(self._redactor)) as events:
                 require_resumable(past, self._described("", 1, {}, {}, accept), log)
-                events.write("resume", version=__version__)
+                await events.add("resume", size=0, version=__version__)
                 if self._verbose:
                     tell = Trace(self.limits.max_steps, tell, before=len(past.attempt(1).ended_steps()))
                 setting = self._setting(working, events, tell)
@@ -386,13 +387,14 @@ class CodeAgent:
             yield events
         except BaseException as error:
             if not events.events or events.events[-1]["event"] != "end":
-                events.write("end", reason=how_ended(error), value=None, verified_by=None, steps=None, tokens=None)
+                end = {"value": None, "verified_by": None, "steps": None, "tokens": None}
+                await events.add("end", size=0, reason=how_ended(error), **end)
             raise
         finally:
             events.close()
 
     def _setting(self, session: AsyncSession, events: EventLog, tell: Tell | None) -> Setting:
-        caller = present.get(None)
+        caller, events.held = present.get(None), session._account.share()
         return Setting(
             model=self.model,
             session=session,
@@ -403,7 +405,6 @@ class CodeAgent:
             verify=self.verify_completion,
             tell=tell,
             spans=self._spans(),
-            held=session._account.share(),
             depth=0 if caller is None else caller.depth + 1,
         )
 

@@ -112,4 +112,4 @@ async def _freeze(session: AsyncSession, log: EventLog) -> None:
     try:
         await session.aside(_FREEZE, step="functions frozen")
     except CellblockError as error:  # objects of cells may refuse
-        log.write("decision", step=None, kind="not frozen", reason=str(error))
+        await log.add("decision", step=None, kind="not frozen", reason=str(error))

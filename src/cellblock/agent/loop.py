@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from cellblock.agent import observing, spans
 from cellblock.agent.context import Context
 from cellblock.agent.memory import AgentMemory, Lent
 from cellblock.agent.parse import NoCode, read
-from cellblock.agent.recording import to_plain
+from cellblock.agent.recording import to_plain, value_of
 from cellblock.agent.result import Decision, RunResult, Step, kept
 from cellblock.agent.setting import Setting, present
 from cellblock.agent.signals import Said, said
@@ -86,7 +87,7 @@ class Loop:
             error.result = await self._end(None, f"ModelError: {error}", partial=True)
             raise
         finally:
-            self.setting.held.close()  # from here on the caller holds it
+            self.setting.log.held.close()  # from here on the caller holds it
         if answer is None:
             return await self._end(self._unverified, "steps used up", partial=True)
         return await self._end(answer, "answered")
@@ -98,11 +99,11 @@ class Loop:
         self.context.reply(reply.text)
         code = await off_loop(len(reply.text), read, reply)
         if isinstance(code, NoCode):
-            self._note_no_cell(number, reply, "no code", code.reason)
+            await self._note_no_cell(number, reply, "no code", code.reason)
             return None
         if self._failures[code.source] >= _SAME_AGAIN:
             reason = "This code has failed twice, and was not run again. Try another approach."
-            self._note_no_cell(number, reply, "not run again", reason, code.source)
+            await self._note_no_cell(number, reply, "not run again", reason, code.source)
             return None
         step, speech = await self._execute(number, reply, code.source)
         return await self._judge(step, speech, code.remark)
@@ -115,18 +116,17 @@ class Loop:
             try:
                 with self._span("chat", self.setting.model.name, number) as span:
                     reply = await self.setting.model.reply(messages, [], self.setting.tell)
-                    spans.note_reply(span, messages, reply)
+                    await span.add(spans.note_reply, messages, reply)
                 break
             except ModelError as error:
                 if not error.context_too_long or self.context.budget < size // 8:
                     raise
                 self.context.budget = min(self.context.budget, size) // 2
-                self._decide(number, "context cut", f"to {self.context.budget} characters")
+                await self._decide(number, "context cut", f"to {self.context.budget} characters")
         self.tokens += reply.tokens
         calls = [{"name": one.name, "arguments": one.arguments} for one in reply.requests]
-        self.setting.log.write(
-            "reply", step=number, text=reply.text, requests=calls, finish=reply.finish, tokens=asdict(reply.tokens)
-        )
+        told: dict[str, Any] = {"text": reply.text, "finish": reply.finish, "tokens": asdict(reply.tokens)}
+        await self.setting.log.add("reply", step=number, requests=calls, **told)
         return reply
 
     async def _execute(self, number: int, reply: Reply, source: str) -> tuple[Step, Said]:
@@ -138,7 +138,7 @@ class Loop:
         try:
             with self._span("execute_tool", "python", number) as span:
                 cell = await self._run(source)
-                spans.note_cell(span, cell)
+                await span.add(spans.note_cell, cell)
         finally:
             said.reset(tokens[0])
             present.reset(tokens[1])
@@ -190,7 +190,7 @@ class Loop:
         given: Answer | None = None
         remarks = [remark] if remark else []
         if speech.failure is not None:
-            self._note(replace(step, decision="failed"), "")
+            await self._note(replace(step, decision="failed"), "")
             raise TaskFailed(f"the agent says that the task cannot be done: {speech.failure}", reason=speech.failure)
         if cell.error is not None:
             decision, why = await self._failed(step, cell.error, speech)
@@ -201,11 +201,11 @@ class Loop:
         if speech.answered:
             given = Answer(speech.answer, speech.verified_by)
             if not self.setting.verify or checked is not None:
-                self._note(replace(step, decision="answered"), "", given)
+                await self._note(replace(step, decision="answered"), "", given)
                 return given
             self._unverified = given
         elif checked is not None:
-            self._note(replace(step, decision="confirmed"), "")
+            await self._note(replace(step, decision="confirmed"), "")
             return Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
         await self._observe(step, remarks, given)
         return None
@@ -243,10 +243,10 @@ class Loop:
         try:
             await session.undo(to=exploration.state)
         except CellblockError as error:
-            self._decide(number, "not rolled back", str(error))
+            await self._decide(number, "not rolled back", str(error))
             return False
         self._lent.went_back()
-        self._decide(number, "rolled back", lesson)
+        await self._decide(number, "rolled back", lesson)
         return True
 
     async def _observe(self, step: Step, remarks: list[str], given: Answer | None = None) -> None:
@@ -268,9 +268,9 @@ class Loop:
             remarks="\n".join([*observing.remarks(step.cell), *remarks]),
             left=self._left(step.number),
         )
-        self._note(step, shown, given)
+        await self._note(step, shown, given)
         if self._unverified is not None:
-            self._ask_to_verify(self._unverified)
+            await off_loop(LARGE, self._ask_to_verify, self._unverified)
 
     def _ask_to_verify(self, answer: Answer) -> None:
         shown = represent(answer.value, max_chars=2_000)
@@ -282,65 +282,42 @@ class Loop:
             return "This is the last cell: call final_answer in it with what you have, or task_fail."
         return "" if left > 3 else f"{left} cells are left."
 
-    def _note(self, step: Step, shown: str, given: Answer | None = None) -> None:
+    async def _note(self, step: Step, shown: str, given: Answer | None = None) -> None:
         """Keep a step with the answer that it gave, log it, and tell of it."""
         if shown:
             self.context.observe(shown)
         cell = step.cell
         if cell is None:
-            self._decide(step.number, step.decision, shown)
+            await self._decide(step.number, step.decision, shown)
+            self.steps.append(step)
         else:
-            error = None if cell.error is None else {"type": cell.error.type, "message": cell.error.message}
-            self.setting.log.write(
-                "cell",
-                step=step.number,
-                number=cell.number,
-                code=step.code,
-                state=cell.state.value,
-                text=cell.text,
-                error=error,
-                value=to_plain(cell.value),
-                signals=step.signals,
-                answer=None if given is None else {"value": to_plain(given.value), "verified_by": given.verified_by},
-                lost=[one.name for one in cell.lost],
-                rolled_back=cell.rolled_back,
-                decision=step.decision,
-                shown=shown,
-                measured={name: getattr(cell.usage, name) for name in ("duration_ms", "cpu_ms", "memory_peak_bytes")},
-            )
-        light = None if cell is None else kept(cell, self.setting.session.notebook)
-        self.steps.append(replace(step, cell=light))
+            await self.setting.log.add("cell", partial(_told, step, cell, shown, given))
+            self.steps.append(replace(step, cell=await off_loop(LARGE, kept, cell, self.setting.session.notebook)))
         if self.setting.tell is not None:
             self.setting.tell(step)
 
-    def _note_no_cell(self, number: int, reply: Reply, decision: Decision, shown: str, code: str = "") -> None:
+    async def _note_no_cell(self, number: int, reply: Reply, decision: Decision, shown: str, code: str = "") -> None:
         """The same of a step that ran none."""
         step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
-        self._note(step, shown)
+        await self._note(step, shown)
 
     async def _log_memory(self) -> None:
         """Log what has been noted, where that is not what the log has."""
         noted = await off_loop(LARGE, notes, self.setting.memory)
         if noted != self._noted:
             self._noted = noted
-            self.setting.log.write("memory", step=len(self.steps), **noted)
+            await self.setting.log.add("memory", step=len(self.steps), **noted)
 
-    def _decide(self, number: int, kind: str, reason: str) -> None:
-        self.setting.log.write("decision", step=number, kind=kind, reason=reason)
+    async def _decide(self, number: int, kind: str, reason: str) -> None:
+        await self.setting.log.add("decision", size=len(reason), step=number, kind=kind, reason=reason)
 
     async def _end(self, found: Answer | None, reason: str, *, partial: bool = False) -> RunResult:
         """The result, once memory is as it stays."""
         answer = found or Answer(None, None)
         await self._lent.end()
         await self._log_memory()
-        self.setting.log.write(
-            "end",
-            reason=reason,
-            value=to_plain(answer.value),
-            verified_by=answer.verified_by,
-            steps=len(self.steps),
-            tokens=asdict(self.tokens),
-        )
+        told = {"verified_by": answer.verified_by, "steps": len(self.steps), "tokens": asdict(self.tokens)}
+        await self.setting.log.add("end", lambda: {"value": to_plain(answer.value), **told}, reason=reason)
         return RunResult(
             value=answer.value,
             verified_by=answer.verified_by,
@@ -352,6 +329,26 @@ class Loop:
             notebook=self.setting.session.notebook,
             attempt=self.setting.attempt,
         )
+
+
+def _told(step: Step, cell: Cell, shown: str, given: Answer | None) -> dict[str, Any]:
+    """A step's cell, and the answer that it gave, as a log keeps them."""
+    return {
+        "step": step.number,
+        "number": cell.number,
+        "code": step.code,
+        "state": cell.state.value,
+        "text": cell.text,
+        "error": None if cell.error is None else {"type": cell.error.type, "message": cell.error.message},
+        "value": value_of(cell),
+        "signals": step.signals,
+        "answer": None if given is None else {"value": to_plain(given.value), "verified_by": given.verified_by},
+        "lost": [one.name for one in cell.lost],
+        "rolled_back": cell.rolled_back,
+        "decision": step.decision,
+        "shown": shown,
+        "measured": {name: getattr(cell.usage, name) for name in ("duration_ms", "cpu_ms", "memory_peak_bytes")},
+    }
 
 
 def notes(memory: AgentMemory) -> dict[str, Any]:

@@ -7,6 +7,7 @@ to it is read back afterwards. So it outlives everything that is rolled back.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
@@ -53,11 +54,11 @@ class AgentMemory:
 
     def observe(self, text: str) -> None:
         """Note what was learned. Past 200 entries the oldest goes."""
-        self.observations[:] = [*self.observations, _cut(text)][-_MOST_ENTRIES:]
+        self.observations[:] = _newest([*self.observations, text])
 
     def fail(self, text: str) -> None:
         """Note what did not work, as `observe` does."""
-        self.failed_approaches[:] = [*self.failed_approaches, _cut(text)][-_MOST_ENTRIES:]
+        self.failed_approaches[:] = _newest([*self.failed_approaches, text])
 
     def copy(self) -> AgentMemory:
         return AgentMemory(dict(self.variables), list(self.observations), list(self.failed_approaches))
@@ -139,8 +140,8 @@ class Lent:
     async def _take(self) -> bool:
         """Make the host's texts those of the namespace; whether there are any."""
         match await self._read(_TEXTS):
-            case [list(observations), list(failed), _]:
-                self._inside = (list(map(_cut, observations)), list(map(_cut, failed)))
+            case [list(observations), list(failed), _]:  # as many as the namespace's own code says
+                self._inside = await off_loop(LARGE, lambda: (_newest(observations), _newest(failed)))
                 self._memory.observations, self._memory.failed_approaches = map(list, self._inside)
                 return True
         return False
@@ -162,7 +163,8 @@ class Lent:
                     values[name] = value if has_room else _LEFT
         finally:
             share.close()  # from here on the caller holds them
-        self._memory.variables = {_cut(name): value for name, value in list(values.items())[:_MOST_ENTRIES]}
+        first = islice(values.items(), _MOST_ENTRIES)
+        self._memory.variables = await off_loop(LARGE, lambda: {_cut(name): value for name, value in first})
 
     async def _read(self, source: str) -> object:
         """What the source gives; None where it fails."""
@@ -170,6 +172,10 @@ class Lent:
             return await self._session.aside(source, reads=True)
         except CellblockError:
             return None
+
+
+def _newest(texts: list[object]) -> list[str]:
+    return list(map(_cut, texts[-_MOST_ENTRIES:]))
 
 
 def _cut(told: object) -> str:

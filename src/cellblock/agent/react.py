@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Literal
 
 import anyio
@@ -84,9 +85,8 @@ class ReactAgent:
         if not isinstance(task, str):
             raise TypeError(f"a task must be a str, not {type(task).__name__}")
         events = EventLog(log, redactor=self._redactor)
-        events.write(
-            "run", format=FORMAT, version=__version__, task=task, model=self.model.name, tools=sorted(self._tools)
-        )
+        told: dict[str, Any] = {"task": task, "model": self.model.name, "tools": sorted(self._tools)}
+        await events.add("run", format=FORMAT, version=__version__, **told)
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
         run = _Run(self, events, tell)
         messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
@@ -96,12 +96,12 @@ class ReactAgent:
                     while not run.answered and len(run.steps) < self.limits.max_steps:
                         with run.span("chat", self.model.name) as span:
                             reply = await self.model.reply(messages, run.schemas, tell)
-                            spans.note_reply(span, messages, reply)
+                            await span.add(spans.note_reply, messages, reply)
                         messages += await run.step(reply)
                     spans.note_result(whole, run.result())
-            run.end("answered" if run.answered else "steps used up")
+            await run.end("answered" if run.answered else "steps used up")
         except BaseException as error:
-            run.end(how_ended(error))
+            await run.end(how_ended(error))
             if isinstance(error, ModelError):
                 error.result = run.result()
             raise
@@ -154,7 +154,7 @@ class _Run:
         ]
         message: Message = {"role": "assistant", "content": reply.text}
         messages = [{**message, "tool_calls": calls} if calls else message]
-        self._events.write("reply", step=number, text=reply.text, requests=calls)
+        await self._events.add("reply", step=number, text=reply.text, requests=calls)
         shown = await self._call_all(number, reply.requests)
         for request, answer in zip(reply.requests, shown, strict=True):
             messages.append({"role": "tool", "tool_call_id": request.id, "content": answer})
@@ -183,7 +183,7 @@ class _Run:
         async with anyio.create_task_group() as tasks:
             for place in range(len(requests)):
                 tasks.start_soon(call, place)
-        return [self._told(number, request, *found[place]) for place, request in enumerate(requests)]
+        return [await self._told(number, request, *found[place]) for place, request in enumerate(requests)]
 
     async def _call(self, request: ToolRequest) -> tuple[str, object]:
         """What is wrong with a call, "" where nothing is, and what it answers. What a tool raises is wrong with it."""
@@ -201,9 +201,9 @@ class _Run:
             callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
             try:
                 with self.span("execute_tool", request.name) as span:
-                    span.tell("gen_ai.tool.call.arguments", request.arguments)
+                    await span.add(_tell, "gen_ai.tool.call.arguments", request.arguments)
                     answer = await tool.call(request.arguments)
-                    span.tell("gen_ai.tool.call.result", to_plain(answer))
+                    await span.add(_tell, "gen_ai.tool.call.result", answer)
             except BaseException as raised:  # whatever it is, it is the model's to handle
                 if ends_this_task(raised):
                     raise
@@ -211,20 +211,22 @@ class _Run:
                 error = f"{type(raised).__name__}: {said}"
         return error, answer
 
-    def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
+    async def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
         """A call's outcome as a model reads it, logged."""
         if error:
             self._memory.fail(f"{request.name}: {error}")
-        told: dict[str, Any] = {"error": error} if error else {"answer": to_plain(answer)}
-        self._events.write("tool", step=number, name=request.name, arguments=request.arguments, **told)
+        event: dict[str, Any] = {"step": number, "name": request.name, "arguments": request.arguments}
+        told = partial(dict, error=error) if error else lambda: {"answer": to_plain(answer)}
+        await self._events.add("tool", told, **event)
         most = self._limits.max_output_bytes
-        text = f"error: {error}" if error else _shown(answer, most)
+        text = f"error: {error}" if error else await off_loop(LARGE, _shown, answer, most)
         return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters are left out)"
 
-    def end(self, reason: str) -> None:
+    async def end(self, reason: str) -> None:
         """Log the run's end."""
         value, verified_by = self.answer
-        self._events.write("end", reason=reason, value=to_plain(value), verified_by=verified_by, steps=len(self.steps))
+        told = {"verified_by": verified_by, "steps": len(self.steps)}
+        await self._events.add("end", lambda: {"value": to_plain(value), **told}, reason=reason)
 
     def result(self) -> RunResult:
         notebook = Notebook()
@@ -239,6 +241,10 @@ class _Run:
             tokens=self._tokens,
             notebook=notebook,
         )
+
+
+def _tell(span: spans.Span, name: str, value: object) -> None:
+    span.tell(name, to_plain(value) if name == "gen_ai.tool.call.result" else value)
 
 
 def _shown(answer: object, most: int) -> str:

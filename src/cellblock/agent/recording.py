@@ -13,21 +13,23 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cellblock.agent import spans
 from cellblock.agent.setting import Setting, present
 from cellblock.agent.signals import said
+from cellblock.cell import Cell
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.observe.redaction import BYTES
-from cellblock.text import message_of, type_name
+from cellblock.text import cut, message_of, type_name
 from cellblock.values import portable
-from cellblock.values.room import held
 
 MOST_BYTES = 64 * 1024
 """What a log keeps of one value."""
 
-_MOST_MESSAGE = 10_000
-"""Characters of what a function has raised."""
+_MOST_MESSAGE, _SHOWN = 10_000, 500
+"""Characters of what a function has raised, and of a value that is not kept."""
 
 TOO_LARGE = "too large for a log"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -42,8 +44,16 @@ def to_plain(value: object, *, most: int = MOST_BYTES) -> object:
         return {"buffered": [encoded.tree, [BYTES + base64.b64encode(one).decode() for one in encoded.buffers]]}
     except portable.NotPortable as error:
         reason = TOO_LARGE if error.reason.startswith("larger than") else error.reason
-    shown = _ADDRESS.sub("", portable.opaque(value, max_repr=500).repr)
+    shown = _ADDRESS.sub("", portable.opaque(value, max_repr=_SHOWN).repr)
     return {"opaque": [type_name(value), shown, reason]}
+
+
+def value_of(cell: Cell) -> object:
+    """A cell's value as `to_plain` gives it. One that comes in more bytes than a log keeps is not read for it."""
+    if cell.result.has_been_read or cell.result.size <= MOST_BYTES:
+        return to_plain(cell.value)
+    shown = next((one.text for one in cell.outputs if one.is_result), "")
+    return {"opaque": ["", _ADDRESS.sub("", cut(shown, _SHOWN)), TOO_LARGE]}
 
 
 def from_plain(tree: object) -> object:
@@ -80,51 +90,71 @@ def recorded(tool: Callable[..., Any]) -> Callable[..., Any]:
 
         @functools.wraps(tool)
         async def call_async(*args: object, **kwargs: object) -> object:
-            with _recording(tool, args, kwargs) as made:
-                made.answer = made.call()
-                if inspect.isawaitable(made.answer):
-                    made.answer = await made.answer
-            return made.answer
+            if (setting := present.get(None)) is None:
+                return await tool(*args, **kwargs)
+            with _call(setting, tool) as made:
+                await off_loop(LARGE, made.begin, args, kwargs)
+                try:
+                    answer = made.make(args, kwargs)
+                    answer = await answer if inspect.isawaitable(answer) else answer
+                except Exception as error:
+                    await setting.log.add("tool", partial(made.failed, error))
+                    raise
+                await setting.log.add("tool", partial(made.answered, answer))
+            return answer
 
         return call_async
 
     @functools.wraps(tool)
     def call(*args: object, **kwargs: object) -> object:
-        with _recording(tool, args, kwargs) as made:
-            made.answer = made.call()
-        return made.answer
+        if (setting := present.get(None)) is None:
+            return tool(*args, **kwargs)
+        with _call(setting, tool) as made:
+            made.begin(args, kwargs)
+            try:
+                answer = made.make(args, kwargs)
+            except Exception as error:
+                setting.log.write("tool", **made.failed(error))
+                raise
+            setting.log.write("tool", **made.answered(answer))
+        return answer
 
     return call
 
 
 @dataclass(slots=True)
-class _Made:
-    """A call: a way to make it, and its answer."""
+class _Call:
+    """A call of a tool by a cell of an agent, within its span, and what a log keeps of it."""
 
-    call: Callable[[], object]
-    answer: object = None
+    setting: Setting
+    tool: Callable[..., Any]
+    span: spans.Span
+    told: dict[str, Any]
+
+    def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+        self.told["arguments"] = [to_plain(list(args)), to_plain(kwargs)]
+        self.span.tell("gen_ai.tool.call.arguments", self.told["arguments"])
+
+    def make(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+        """What the tool answers, or the log in its place."""
+        if self.setting.answers is None:
+            return self.tool(*args, **kwargs)
+        return self.setting.answers(self.told["step"], self.told["name"], self.told["arguments"])
+
+    def failed(self, error: Exception) -> dict[str, Any]:
+        return {**self.told, "error": failure(error)}
+
+    def answered(self, answer: object) -> dict[str, Any]:
+        plain = to_plain(answer)
+        self.span.tell("gen_ai.tool.call.result", plain)
+        return {**self.told, "answer": plain}
 
 
 @contextmanager
-def _recording(tool: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]) -> Iterator[_Made]:
-    """Within a span: log the answer that the body sets, or what it raises. Nothing outside of a cell of an agent."""
-    setting, made, name = present.get(None), _Made(functools.partial(tool, *args, **kwargs)), tool.__name__
-    if setting is None:
-        yield made
-        return
-    step, given = said.get().step, [to_plain(list(args)), to_plain(kwargs)]
-    if setting.answers is not None:
-        made.call = functools.partial(setting.answers, step, name, given)
+def _call(setting: Setting, tool: Callable[..., Any]) -> Iterator[_Call]:
+    step, name = said.get().step, tool.__name__
     with spans.of_step(setting.spans, "execute_tool", name, step=step, attempt=setting.attempt) as span:
-        span.tell("gen_ai.tool.call.arguments", given)
-        try:
-            yield made
-        except Exception as error:
-            _log(setting, "tool", step=step, name=name, arguments=given, error=failure(error))
-            raise
-        answer = to_plain(made.answer)
-        _log(setting, "tool", step=step, name=name, arguments=given, answer=answer)
-        span.tell("gen_ai.tool.call.result", answer)
+        yield _Call(setting, tool, span, {"step": step, "name": name})
 
 
 def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
@@ -135,17 +165,12 @@ def accepting(accept: Callable[[object], object]) -> Callable[[object], object]:
         try:
             made = accept(value)
         except Exception as error:
-            _log(setting, "accept", step=step, given=to_plain(value), error=failure(error))
+            setting.log.write("accept", step=step, given=to_plain(value), error=failure(error))
             raise
-        _log(setting, "accept", step=step, given=to_plain(value), answer=to_plain(made))
+        setting.log.write("accept", step=step, given=to_plain(value), answer=to_plain(made))
         return made
 
     return checked
-
-
-def _log(setting: Setting, event: str, **told: Any) -> None:
-    """Log an event, which counts to what the session has its host hold."""
-    setting.held.add(held(setting.log.write(event, **told)))
 
 
 def failure(error: Exception) -> list[str]:

@@ -184,7 +184,7 @@ class _ReplayedLoop(Loop):
         if number not in self._interrupted:
             return await super()._act(number, reply)
         self.context.reply(reply.text)
-        self._note_no_cell(number, reply, "interrupted", _LEFT_OUT)
+        await self._note_no_cell(number, reply, "interrupted", _LEFT_OUT)
         return None
 
 

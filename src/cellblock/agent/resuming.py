@@ -148,7 +148,7 @@ class Resumed(Loop):
             return await self._act(past.number, reply)  # it had not begun
         self.context.reply(reply.text)
         if cell is None:
-            self._note_no_cell(past.number, reply, "not run again", _CHANGED)
+            await self._note_no_cell(past.number, reply, "not run again", _CHANGED)
             return None
         await self._show_what_ended(past.number, reply, cell)
         return None

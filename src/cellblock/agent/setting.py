@@ -14,7 +14,6 @@ from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected
 from cellblock.observe.log import EventLog
 from cellblock.observe.spans import Spans
-from cellblock.session.account import Account, Share
 from cellblock.session.session import AsyncSession
 
 Tell = Callable[[str | Event | Step], None]
@@ -37,8 +36,6 @@ class Setting:
     """The log that answers calls of tools in their place, when it is replayed."""
     tell: Tell | None = None
     spans: Spans = field(default_factory=Spans)
-    held: Share = field(default_factory=lambda: Account().share())
-    """What the host holds for the run beside the session's own: events of its log."""
     attempt: int = 1
     depth: int = 0
 

@@ -115,7 +115,7 @@ async def _put(console: Console, argument: str) -> None:
 
 async def _get(console: Console, argument: str) -> None:
     name, directory = _one_or_two(argument, ":get NAME [DIRECTORY]")
-    shelf = Shelf(_local(directory))
+    shelf = Shelf(_local(directory), console.session.limits.max_disk_mb)
     saved = shelf.put(name, await console.session.files.read(name))
     if saved is None:
         raise Refused(f"not saved: {shelf.failed[0]}")

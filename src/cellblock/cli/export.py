@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,10 +67,11 @@ def write_document(target: Path, document: Notebook | str) -> None:
 
 
 class Shelf:
-    """A directory that files of one run are put into. A name that is taken there gets a number."""
+    """A directory that files of one run are put into: `max_mb` in all. A name that is taken there gets a number."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, max_mb: int = 512) -> None:
         self._directory = directory
+        self._max_mb, self._left = max_mb, max_mb * 2**20
         self._images = 0
         self._numbers: dict[Path, int] = {}
         self.saved: list[str] = []
@@ -80,7 +83,16 @@ class Shelf:
         return self.put(f"{name or f'image-{self._images}'}.{_suffix(data)}", data)
 
     def put(self, name: str, data: bytes) -> str | None:
-        """Save a file under its safe name; where it went, None where the directory did not take it."""
+        """Save a file under its safe name; where it went, None where the directory or the budget did not take it."""
+        return self._put(name, partial(self._write, data)) if self._has_room(name, len(data)) else None
+
+    def _has_room(self, name: str, size: int) -> bool:
+        if size > self._left:
+            self.failed.append(f"{safe(name)}: no room, since at most {self._max_mb} MB are saved")
+        return size <= self._left
+
+    def _put(self, name: str, make: Callable[[Path], None]) -> str | None:
+        """Have `make` make a file that did not exist, under the name or the name with a number."""
         name = safe(name)
         if name.count("/") > _DEEPEST:
             self.failed.append(f"{name[:_LONGEST]}…: below more than {_DEEPEST} directories")
@@ -88,38 +100,45 @@ class Shelf:
         target = self._directory / name
         try:
             private_directory(target.parent)
-            path = self._write_new(target, data)
+            while True:
+                number = self._numbers[target] = self._numbers.get(target, 0) + 1
+                path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
+                with suppress(FileExistsError):
+                    make(path)
+                    break
         except OSError as error:
             self.failed.append(f"{name}: {error.strerror}")
             return None
         self.saved.append(str(path))
         return str(path)
 
-    def _write_new(self, target: Path, data: bytes) -> Path:
-        """Write a file that did not exist, under the name or the name with a number; never through a link."""
-        while True:
-            number = self._numbers[target] = self._numbers.get(target, 0) + 1
-            path = target if number == 1 else target.with_name(f"{target.stem}-{number}{target.suffix}")
-            try:
-                file = open_private(path, "x")
-            except FileExistsError:
-                continue
-            with os.fdopen(file, "wb") as out:
-                out.write(data)
-            return path
+    def _write(self, data: bytes, path: Path) -> None:
+        """Write a file, never through a link."""
+        with os.fdopen(open_private(path, "x"), "wb") as out:
+            self._left -= len(data)
+            out.write(data)
 
     async def put_new(self, session: AsyncSession, before: Mapping[str, bytes]) -> None:
-        """Save what the workspace holds and `before`, what `contents` gave, did not. Caches stay behind."""
+        """Save what the workspace holds and `before`, what `contents` gave, did not. Caches stay behind.
+
+        Names of one file are names of one file here. No file is read that there is no room for.
+        """
+        first: dict[tuple[int, int], str] = {}
         for name in await session.files.list():
             if any(part.startswith(".") or part == "__pycache__" for part in name.split("/")):
                 continue
-            try:
-                data = await session.files.read(name)
-            except FileRefused as error:
-                self.failed.append(f"{safe(name)}: {type(error).__name__}")
-                continue
-            if before.get(name) != _digest(data):
-                self.put(name, data)
+            version = await session.files._version(name)
+            device, inode, _, size = version or (0, 0, 0, 0)
+            if (saved := first.get((device, inode))) is not None:
+                self._put(name, partial(os.link, saved))
+            elif self._has_room(name, size):
+                try:
+                    data = await session.files.read(name)
+                except FileRefused as error:
+                    self.failed.append(f"{safe(name)}: {type(error).__name__}")
+                    continue
+                if before.get(name) != _digest(data) and (path := self.put(name, data)) is not None and version:
+                    first[device, inode] = path
 
 
 async def contents(session: AsyncSession) -> dict[str, bytes]:

@@ -46,7 +46,7 @@ async def _run(arguments: argparse.Namespace, save: Path | None, setup: Setup, s
         await setup.put_inputs(session)
         await _prepare(session, arguments, code)
         before = {} if save is None else await contents(session)
-        shelf = None if save is None else Shelf(save)
+        shelf = None if save is None else Shelf(save, session.limits.max_disk_mb)
         view = JsonLines(session, shelf) if arguments.json else Screen(session, shelf, option="--save DIR")
         with CtrlC(session) as ctrl_c:
             for number, part in enumerate(sources, start=1):

@@ -24,14 +24,19 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self
 
 from cellblock.errors import LogError
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.observe.redaction import Redactor
 from cellblock.private import open_private
+from cellblock.session.account import Account, Share
+from cellblock.session.unbroken import unbroken
 from cellblock.text import dumps, half_made, represent
+from cellblock.values.room import held
 
 FORMAT = 1
 MEASURED = "measured"
@@ -48,6 +53,8 @@ class EventLog:
         """LogError where a file is at `path` already, or none can be written."""
         self.path = None if path is None else Path(path)
         self.events: list[Event] = []
+        self.held: Share = Account().share()
+        """The part of a session's account on which the events count."""
         self._redactor = redactor or Redactor()
         self._file: BinaryIO | None = None if self.path is None else _opened(self.path, "x")
         self._closed = False
@@ -73,6 +80,16 @@ class EventLog:
         self._file.seek(self._whole)
         return self
 
+    async def add(
+        self, event: str, told: Callable[[], Mapping[str, Any]] = dict, /, *, size: int = LARGE, **data: Any
+    ) -> None:
+        """`write` data and what `told` gives: off the event loop, where it is made of so many bytes as hold that up.
+
+        It is written before all that follows, whoever is cancelled meanwhile.
+        """
+        write = partial(off_loop, size, lambda: self.write(event, **data, **told()))
+        await (write() if size < LARGE else unbroken(write))
+
     def write(self, event: str, /, *, measured: Mapping[str, float] | None = None, **data: Any) -> Event:
         """Add an event; the event as it was written, without secrets. After `close` nothing is added any more."""
         row: dict[str, Any] = {"event": event}
@@ -85,6 +102,7 @@ class EventLog:
         with self._writing:
             if not self._closed:
                 self.events.append(row)
+                self.held.add(held(row))
                 if self._file is not None:
                     self._file.write(line + b"\n")
                     self._file.flush()
@@ -94,6 +112,7 @@ class EventLog:
         """Close the file; the events stay."""
         with self._writing:
             self._closed = True
+            self.held.close()
             if self._file is not None:
                 self._file.close()
                 self._file = None

@@ -29,7 +29,10 @@ _KEYS = r"""
     )
     | (?<=Bearer\ )[A-Za-z0-9._~+/-]{8,}+=*
     | (?<=://)[^/\s:@]++:[^/\s@]++(?=@)
-    | -----BEGIN[ A-Z]*PRIVATE\ KEY-----(?:(?!-----END[ A-Z]*PRIVATE\ KEY-----).)*+(?:-----END[ A-Z]*PRIVATE\ KEY-----)?
+    """
+"""None has a blank in it, and one alone has one before it."""
+_PRIVATE = r"""
+    -----BEGIN[ A-Z]*PRIVATE\ KEY-----(?:(?!-----END[ A-Z]*PRIVATE\ KEY-----).)*+(?:-----END[ A-Z]*PRIVATE\ KEY-----)?
     """
 _JWT = r"""
     (?<![A-Za-z0-9_-]) ((?:(?! (?=eyJ) START )[A-Za-z0-9_-])*+)
@@ -39,14 +42,15 @@ _JWT = r"""
 _START = r"(?: (?<![A-Za-z0-9]) | (?<=\\[nrtbf]) | (?<=\\x[0-9a-f]{2}) | (?<=\\u[0-9a-f]{4}) )"
 """No word goes on here, unless it is an escape's."""
 _FLAGS = re.VERBOSE | re.DOTALL
-_AT_WORDS = tuple(re.compile(one.replace("START", _START), _FLAGS) for one in (_KEYS, _JWT))
-_ANYWHERE = tuple(re.compile(one.replace("START", ""), _FLAGS) for one in (_KEYS, _JWT))
+_AT_WORDS = tuple(re.compile(one.replace("START", _START), _FLAGS) for one in (_PRIVATE, _KEYS, _JWT))
+_ANYWHERE = tuple(re.compile(one.replace("START", ""), _FLAGS) for one in (_PRIVATE, _KEYS, _JWT))
 _NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}+")
 _LEAST = 8
 _LONG = 2_000
 _LONGEST = 10_000
 """Characters of what is no JSON."""
+_PIECE = 2**16
 _CUT = ("…", "...")
 _LETTERS = {"\n": "n", "\r": "r", "\t": "t", "\f": "f", "\b": "b"}
 _SPACES = re.compile(r"(\s+)")
@@ -76,8 +80,9 @@ class Redactor:
             text = written.sub(MASK, text)
             for form in forms:
                 text = _without_cut(text, form)
-        keys, jwt = _AT_WORDS
-        text = jwt.sub(rf"\1{MASK}", keys.sub(MASK, text))
+        private, keys, jwt = _AT_WORDS
+        pieces = _pieces(private.sub(MASK, text))
+        text = "".join(jwt.sub(rf"\1{MASK}", keys.sub(MASK, piece)) for piece in pieces)
         for rule in self._rules:
             text = rule.sub(MASK, text)
         return text
@@ -110,6 +115,23 @@ class Redactor:
         return any(rule.search(found) for rule in _ANYWHERE) or any(
             one != self.text(one) for one in (found, plain.decode("utf-8", "replace"))
         )
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Parts of a text that cut no word and no "Bearer TOKEN": `re` holds all threads for as long as it reads one."""
+    at = 0
+    while len(text) - at > _PIECE:
+        end = text.rfind(" ", at + 1, at + _PIECE)
+        while text.endswith("Bearer", at, max(end, at)):
+            end = text.rfind(" ", at + 1, end)
+        end = max(end, text.rfind("\n", at + 1, at + _PIECE))
+        if end <= at:
+            end = text.find("\n", at + _PIECE)
+        if end < 0:
+            break
+        yield text[at:end]
+        at = end
+    yield text[at:]
 
 
 def _compiled(rule: str | re.Pattern[str]) -> re.Pattern[str]:
@@ -160,7 +182,8 @@ def _character(one: str) -> str:
 
 def _forms(value: str) -> list[str]:
     """A value as it stands in texts, which may be cut there; the longest first."""
-    forms = {value, repr(value)[1:-1], dumps(value)[1:-1], dumps(value, ensure_ascii=False)[1:-1]}
+    texts = (repr(value), repr(value.encode())[1:], dumps(value), dumps(value, ensure_ascii=False))
+    forms = {value, *(text[1:-1] for text in texts)}
     return sorted(forms | {" ".join(form.split()) for form in forms}, key=lambda form: (-len(form), form))
 
 

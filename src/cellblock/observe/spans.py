@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
 from cellblock.errors import needing
+from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.observe.redaction import Redactor
 from cellblock.text import dumps
 
@@ -66,6 +67,10 @@ class Span:
             if name not in CONTENT:
                 raise ValueError(f"{name} is no content of a span")
             self._span.set_attribute(name, dumps(self._redactor.data(content), ensure_ascii=False))
+
+    async def add(self, note: Callable[..., None], *args: object) -> None:
+        """Have `note` note something here: off the event loop, where what was said is told too."""
+        await off_loop(LARGE if self._span is not None and self._content else 0, note, self, *args)
 
     def fail(self, kind: str) -> None:
         """Mark it as failed, by the class of the error and nothing of what that says."""

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_args
 
-from cellblock.cell import Cell, CellError, CellState, Deferred, Lost
+from cellblock.cell import NOTHING, Cell, CellError, CellKind, CellState, Deferred, ErrorKind, Lost
+from cellblock.documents import fits
 from cellblock.limits import Usage
 from cellblock.outputs import Output, OutputType
+
+
+def _all(names: str, shape: type) -> dict[Any, object]:
+    return dict.fromkeys(names.split(), shape)
+
+
+_COUNT = range(2**63)
+_CELL: dict[Any, object] = {
+    **_all("id source state text", str), "number": _COUNT, "kind": get_args(CellKind),
+    "outputs": [{"type": str, "data": {...: object}, "uri": (str, None), "is_result": bool, "stream": (str, None)}],
+    "error": ({**_all("type message traceback hint", str), "kind": get_args(ErrorKind),
+               ...: (range(-2**63, 2**63), None)}, None),
+    "lost": [{**_all("name type reason remedy", str), ...: bool}], "usage": {...: (float, _COUNT)},
+    **_all("rolled_back undone has_value", bool), ...: (bool, _COUNT),
+}  # fmt: skip
+"""The shape of a stored cell, for `fits`. Older ones lack `cut`, an error's status and parts of the usage."""
 
 _NOT_KEPT = "a store keeps what cells showed; session.rerun(cell.id) gives the value"
 
@@ -18,28 +34,19 @@ def to_plain(cell: Cell) -> dict[str, object]:
     return {**cell.to_json(), "has_value": cell.result.size > 0}
 
 
-def from_plain(plain: Mapping[str, Any]) -> Cell:
+def from_plain(plain: Any) -> Cell:
     """The cell of `to_plain`. KeyError, TypeError or ValueError where the data is not of that form."""
-    cell = Cell(
-        id=str(plain["id"]),
-        number=int(plain["number"]),
-        kind=plain["kind"],
-        source=str(plain["source"]),
-        state=CellState(plain["state"]),
-        outputs=tuple(_shown(output) for output in plain["outputs"]),
-        error=None if plain["error"] is None else CellError(**plain["error"]),
-        lost=tuple(Lost(**lost) for lost in plain["lost"]),
-        rolled_back=bool(plain["rolled_back"]),
-        undone=bool(plain["undone"]),
-        usage=Usage(**plain["usage"]),
-        text=str(plain["text"]),
-        cut=int(plain.get("cut", 0)),  # cells of before lack it, and a status
-    )
-    return replace(cell, result=Deferred(_not_kept)) if plain["has_value"] else cell
-
-
-def _shown(plain: Mapping[str, Any]) -> Output:
-    return Output(**{**plain, "type": OutputType(plain["type"]), "data": dict(plain["data"])})
+    if not fits(plain, _CELL):
+        raise TypeError("it does not hold what a cell does")
+    given = {one.name: plain[one.name] for one in fields(Cell) if one.name in plain}
+    parts: dict[str, Any] = {
+        "state": CellState(plain["state"]),
+        "outputs": tuple(Output(**{**one, "type": OutputType(one["type"])}) for one in plain["outputs"]),
+        "error": plain["error"] and CellError(**plain["error"]),
+        "lost": tuple(Lost(**lost) for lost in plain["lost"]),
+        "usage": Usage(**plain["usage"]),
+    }
+    return Cell(**{**given, **parts}, result=Deferred(_not_kept) if plain["has_value"] else NOTHING)
 
 
 def _not_kept() -> object:

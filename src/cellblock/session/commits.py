@@ -205,7 +205,7 @@ def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tupl
             data = dict(zip(wanted, session.get_many(wanted), strict=True))
             cells = [from_plain(json.loads(_joined(data, one["cell"]))) for one in found]
             parts = [
-                {uri: Blob(one["mime"], _joined(data, one["data"])) for uri, one in cell["parts"].items()}
+                {uri: Blob(str(one["mime"]), _joined(data, one["data"])) for uri, one in cell["parts"].items()}
                 for cell in found
             ]
         yield from zip(cells, parts, strict=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from cellblock.errors import FileRefused
-from cellblock.executors.protocol import Files
+from cellblock.executors.protocol import Files, FileVersion
 from cellblock.session.arguments import require_text
 from cellblock.session.hoststeps import HostStep
 from cellblock.text import name
@@ -81,11 +81,14 @@ class AsyncFiles:
 
     async def size(self, path: str | os.PathLike[str]) -> int:
         """The bytes of a file, which is not read."""
-        name = os.fspath(path)
-        version = await self._look(lambda files: files.version(name))
-        if version is None:
-            raise FileRefused(f"{name!r:.300} does not exist", errno=errno.ENOENT)
+        if (version := await self._version(path)) is None:
+            raise FileRefused(f"{os.fspath(path)!r:.300} does not exist", errno=errno.ENOENT)
         return version[3]
+
+    async def _version(self, path: str | os.PathLike[str]) -> FileVersion | None:
+        """The device, inode, time of change in nanoseconds and size of a file; None where there is none."""
+        name = os.fspath(path)
+        return await self._look(lambda files: files.version(name))
 
     async def list(self) -> list[str]:
         """Every file of the workspace, sorted."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from math import isfinite
 
 from cellblock.cell import Cell, CellError
 from cellblock.outputs import Output, OutputType
 from cellblock.session.rich import rich
-from cellblock.session.shown import Blob, Shown, absent
-from cellblock.text import line, valid
+from cellblock.session.shown import NO_ROOM, Blob, Room, Shown, absent
+from cellblock.text import line, valid, write_json
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PYTHON = "text/x-python"
 MAY_FAIL = "raises-exception"
 """The tag of a cell whose failure does not stop a run of the document."""
+_NO_ROOM: dict[str, object] = {"output_type": "stream", "name": "stderr", "text": NO_ROOM}
 
 
 def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
@@ -25,9 +27,9 @@ def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
     document passes over the ones, and goes on after the others. `private` is why the session holds private data, where
     it does.
     """
-    written, numbers = list[dict[str, object]](), list[int]()
+    written, numbers, room = list[dict[str, object]](), list[int](), Room()
     for place, shown in enumerate(cells):
-        written.append(_cell(shown, place))
+        written.append(_cell(shown, place, room))
         numbers.append(shown.cell.number)
     if note := absent(numbers):
         written.insert(0, _raw("executions-not-here", f"# {note}", {}))
@@ -48,7 +50,7 @@ def ipynb(cells: Iterable[Shown], *, private: str = "") -> dict[str, object]:
     }
 
 
-def _cell(shown: Shown, place: int) -> dict[str, object]:
+def _cell(shown: Shown, place: int, room: Room) -> dict[str, object]:
     cell = shown.cell
     id, source = cell.id if _ID.fullmatch(cell.id) else f"cell-{place}", valid(_source(cell))
     metadata: dict[str, object] = {"cellblock": _facts(cell)}
@@ -56,7 +58,7 @@ def _cell(shown: Shown, place: int) -> dict[str, object]:
         return _raw(id, f"# {why}, and not run again\n{source}", metadata)
     if cell.error is not None:
         metadata["tags"] = [MAY_FAIL]
-    return {"cell_type": "code", "id": id, "metadata": metadata, "source": source, **outcome(shown)}
+    return {"cell_type": "code", "id": id, "metadata": metadata, "source": source, **outcome(shown, room)}
 
 
 def _raw(id: str, source: str, metadata: dict[str, object]) -> dict[str, object]:
@@ -76,16 +78,17 @@ def _without_effects(cell: Cell) -> str:
     return f"not begun ({told})" if cell.kind == "python" and trace and "Traceback" not in trace else ""
 
 
-def outcome(shown: Shown) -> dict[str, object]:
+def outcome(shown: Shown, room: Room) -> dict[str, object]:
     """What a code cell of a document has of its execution: its number and its outputs."""
     cell = shown.cell
-    outputs = [_output(output, blobs, cell) for output, blobs in shown.outputs if _has_place(output, cell)]
-    if cell.error is not None:
-        outputs.append(_error(cell.error))
-    return {
-        "execution_count": cell.number or None,
-        "outputs": [output for output in outputs if output is not None],
-    }
+    views = [partial(_output, output, blobs, cell) for output, blobs in shown.outputs if _has_place(output, cell)]
+    views += [] if cell.error is None else [partial(_error, cell.error)]
+    outputs = [_NO_ROOM if (made := room.take(view, _size)) is None else made for view in views]
+    return {"execution_count": cell.number or None, "outputs": [output for output in outputs if output]}
+
+
+def _size(output: dict[str, object]) -> int:
+    return len(write_json(output))
 
 
 def _has_place(output: Output, cell: Cell) -> bool:
@@ -116,13 +119,14 @@ def _facts(cell: Cell) -> dict[str, object]:
     }
 
 
-def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell) -> dict[str, object] | None:
+def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell) -> dict[str, object]:
+    """An output as the document has it; nothing where there is nothing to show."""
     if output.stream is not None:
         name = "stderr" if output.stream == "stderr" else "stdout"
         return {"output_type": "stream", "name": name, "text": valid(output.text)}
     data = rich(output.data, blobs).bundle()
     if not data:
-        return None
+        return {}
     if output.is_result:
         number = cell.number or None
         return {"output_type": "execute_result", "execution_count": number, "data": data, "metadata": {}}

@@ -19,7 +19,7 @@ from cellblock.cell import Cell, CellState
 from cellblock.errors import CellblockError
 from cellblock.nesting import Nesting
 from cellblock.session.ipynb import MAY_FAIL, outcome
-from cellblock.session.shown import IMAGES, Blob, Prose, Shown
+from cellblock.session.shown import IMAGES, Blob, Prose, Room, Shown
 
 _SHELLS = ("%%sh", "%%bash", "%%script sh", "%%script bash")
 _TIMES = re.compile(r"%%?(?:time|timeit|capture)\b.*")
@@ -72,7 +72,7 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, pri
 
     Text, order and metadata of the document stay as they are, but for why the session was `private`, if it was.
     """
-    new = copy.deepcopy(dict(document))
+    new, room = copy.deepcopy(dict(document)), Room()
     metadata = new.setdefault("metadata", {})
     metadata.pop("widgets", None)  # they belonged to the outputs
     if private:
@@ -82,7 +82,7 @@ def with_outputs(document: Mapping[str, Any], shown: Mapping[int, Shown], *, pri
             continue
         cell["outputs"], cell["execution_count"] = [], None
         if place in shown:
-            cell.update(outcome(shown[place]))
+            cell.update(outcome(shown[place], room))
     return new
 
 

@@ -35,7 +35,7 @@ _MOST_NAMED = 8
 _MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]{1,80}")
 _STYLE = "contain:content;overflow:auto"
 """Whatever is within the element is drawn within it, at a fixed place too."""
-_TAG_OR_MATH = re.compile(r"<[^<>]*+>|[$\\`]")
+_TAG_OR_MATH = re.compile(r"(<[^<>]*+>)|[$\\`]++")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Rich:
 
     def bundle(self) -> dict[str, object]:
         """The MIME bundle for a front end that runs what it is given, in the page that drives the host's kernel."""
-        images, html = dict(self.images), apart(self.markup or self.prose)
+        images, html = dict(self.images), apart(without_formulas(self.markup or self.prose))
         if (drawing := images.pop("image/svg+xml", None)) is not None and not html:  # SVG would be put into the page
             html = image("image/svg+xml", drawing, self.text)
         views = {} if self.text is None else {"text/plain": self.text}
@@ -101,9 +101,13 @@ def markdown(text: str, images: Mapping[str, Blob]) -> str:
 
 
 def apart(html: str) -> str:
-    """HTML of this module in an element of its own, for any page, without what a page would take for a formula."""
-    html = _TAG_OR_MATH.sub(lambda found: found[0] if len(found[0]) > 1 else f"<span>{found[0]}</span>", html)
+    """HTML of this module in an element of its own, for a page that runs nothing."""
     return html and f'<div class="{SCOPE}" style="{_STYLE}">{html}</div>'
+
+
+def without_formulas(html: str) -> str:
+    """The same HTML without what a page would take for a formula: what begins one stands in an element of its own."""
+    return _TAG_OR_MATH.sub(lambda found: found[1] or f"<span>{found[0]}</span>", html)
 
 
 def _left_out(found: Rich, mime: str, part: object) -> str:

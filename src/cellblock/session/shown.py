@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, TypeVar
 
 from cellblock.cell import Cell
 from cellblock.outputs import Output
+
+T = TypeVar("T")
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 """Binary parts that are shown; their MIME types come from inside the wall, so what is not here is left out."""
@@ -60,6 +63,26 @@ def shown(cell: Cell, blobs: Mapping[str, Blob]) -> Shown:
         return () if start is None else tuple(blobs[uri] for uri in uris[start : ends[start]])
 
     return Shown(cell, tuple((output, belonging(output)) for output in cell.outputs))
+
+
+MOST_EXPORTED = 128 * 2**20
+"""Characters of the outputs in one document."""
+NO_ROOM = f"[left out: a document holds {MOST_EXPORTED >> 20} MB of outputs, and those before are as much]"
+
+
+class Room:
+    """Room in one document, for its outputs as they are written there: up to tenfold what a session holds of them."""
+
+    def __init__(self) -> None:
+        self._left = MOST_EXPORTED
+
+    def take(self, view: Callable[[], T], size: Callable[[Any], int] = len) -> T | None:
+        """A view; None where there is no room for it. From then on there is none, and no view is made any more."""
+        if self._left < 0:
+            return None
+        made = view()
+        self._left -= size(made)
+        return None if self._left < 0 else made
 
 
 def absent(numbers: Iterable[int]) -> str:

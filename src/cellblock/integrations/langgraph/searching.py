@@ -14,6 +14,8 @@ from cellblock.session.timeline import CACHES, COMPILED
 
 MOST = 1000
 """Rows that are told."""
+_LONGEST = 10_000
+"""Characters of a row: a path and a line have 4,600 at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ async def search(session: AsyncSession, wanted: Search) -> Found:
     asked = {**asdict(wanted), "caches": CACHES, "compiled": COMPILED}
     told = await session.aside(_CALL.format(program=_PROGRAM, wanted=asked), reads=True)
     match told:
-        case ["found", list(rows), bool(more)] if all(isinstance(row, str) for row in rows):
-            return Found(tuple(rows), more)
+        case ["found", list(rows), bool(more)] if all(isinstance(row, str) for row in rows[: wanted.most]):
+            found = tuple(row[:_LONGEST] for row in rows[: wanted.most])  # the program runs where a cell may change it
+            return Found(found, more or len(found) < len(rows))
         case ["failed", str(why)]:
             raise CellblockError(why)
     raise CellblockError("the session's files could not be listed", hint="has a cell replaced os or re?")
