@@ -86,7 +86,7 @@ class Policy:
     classes: tuple[ClassGrant, ...]
     granted: tuple[ModuleGrant, ...]
     without: frozenset[str]
-    """Of `FEATURES` and `RARE`, what is off."""
+    also: frozenset[str]
     format_index: bool
 
     def __init__(
@@ -110,7 +110,6 @@ class Policy:
         for argument, given, known in (("without", without, FEATURES), ("also", also, RARE)):
             if odd := sorted(set(given) - set(known)):
                 raise ValueError(f"{argument}= takes {', '.join(known)}, not {', '.join(odd)}")
-        off = frozenset(without) | (set(RARE) - set(also))
         if isinstance(modules, str) or isinstance(trusted, str):
             raise TypeError("modules= and trusted= take names, not one text")
         put = object.__setattr__
@@ -119,13 +118,19 @@ class Policy:
         put(self, "functions", ())
         put(self, "classes", ())
         put(self, "granted", ())
-        put(self, "without", off)
+        put(self, "without", frozenset(without))
+        put(self, "also", frozenset(also))
         put(self, "format_index", format_index)
 
     @classmethod
     def strict(cls) -> Self:
         """A policy for a smaller language: no inheritance, decorators, generators, async code or `global`."""
         return cls(without=[feature for feature in FEATURES if feature != "exceptions"])
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The parts of the language that code has not: of `FEATURES` and of `RARE`."""
+        return self.without | (frozenset(RARE) - self.also)
 
     def fn(self, function: Callable[..., Any], *, name: str | None = None) -> Self:
         """Grant a function, by its own name or another."""

@@ -307,14 +307,14 @@ def _options(
 
 
 def _policy_of(path: PathLike, run: Mapping[str, Any], level: str) -> Policy | None:
-    """The policy of a log: behind walls it takes away, and at local whoever replays names what is trusted."""
+    """The policy of a log: behind walls it takes away, and at local whoever replays names what it adds."""
     told = run["policy"]
     if told is None:
         return None
-    if level == "local" and told["trusted"]:
-        raise LogError(f"the run in {path} trusted {line(', '.join(told['trusted']))}", hint="give policy= or agent=")
+    if level == "local" and (added := [*told["trusted"], *told["also"]]):
+        raise LogError(f"the run in {path} trusted {line(', '.join(added))}", hint="give policy= or agent=")
     try:
-        return Policy(**{name: told[name] for name in ("modules", "trusted", "without", "format_index")})
+        return Policy(**{name: told[name] for name in ("modules", "trusted", "without", "also", "format_index")})
     except ValueError as error:
         raise LogError(f"the policy in {path} cannot be: {line(str(error))}", hint="give policy=") from error
 

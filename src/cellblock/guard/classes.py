@@ -196,7 +196,7 @@ class Classes:
 
     def require_feature(self, feature: str, what: str) -> None:
         """That the policy has one of the rare parts of the language."""
-        if feature in self._world.policy.without:
+        if feature in self._world.policy.off:
             raise denied(f"{what} is switched off", feature)
 
     def _is_foreign(self, metaclass: object) -> bool:

@@ -140,7 +140,7 @@ class World:
             filename=filename,
             modules=partial(grants, self.policy),
             bound=self._bound().union(bound),
-            without=self.policy.without,
+            without=self.policy.off,
             flags=self.flags if flags is None else flags,
             plain=plain,
             scopes=scopes and spelling.SCOPED in self.builtins,

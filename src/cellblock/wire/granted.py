@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from cellblock.errors import CellblockError
-from cellblock.policy import FEATURES, RARE, ClassGrant, Members, ModuleGrant, Policy
+from cellblock.policy import ClassGrant, Members, ModuleGrant, Policy
 
 _AS_TOOLS = "grant functions instead, policy.fn(f), which are called on the host"
 
@@ -23,8 +23,8 @@ def as_data(policy: Policy) -> dict[str, object]:
     return {
         "modules": None if policy.modules is None else list(policy.modules),
         "trusted": list(policy.trusted),
-        "without": sorted(policy.without & set(FEATURES)),
-        "also": sorted(set(RARE) - policy.without),
+        "without": sorted(policy.without),
+        "also": sorted(policy.also),
         "format_index": policy.format_index,
         "classes": [_class(grant) for grant in policy.classes],
         "granted": [_module(grant) for grant in policy.granted],
