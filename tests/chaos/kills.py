@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from family_tree import below
-from versioned_model import LOOK, Model
+from versioned_model import ENDS, LOOK, SLOW, UNSAVED, Model, ends, steps_of
 
 from cellblock import CellblockError, ExecutionLimits, Session, Versioned
 
@@ -162,13 +162,15 @@ def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Ch
         ({"do": "set", "name": name, "value": [value]}, step(Model.bind, name, [value])),
         ({"do": "write", "name": name, "text": str(value)}, step(Model.write, name, str(value))),
         ({"do": "hibernate"}, lambda model: None),
+        ran(f"{SLOW}\n{name} = [{value}, 'slow']", Model.bind, name, [value, "slow"]),
+        ran(f"{ends(luck.choice(ENDS), value)}\n{name} = [{value}, 'ends']", Model.bind, name, [value, "ends"]),
     ]
     if model.steps:
         steps = luck.randint(1, min(model.steps, 6))
         choices.append(({"do": "undo", "steps": steps}, lambda model: model.undo(steps)))
     if len(model.commits) > 1:
         commits = luck.randint(1, min(len(model.commits) - 1, 6))
-        choices.append(({"do": "checkout", "revision": f"HEAD~{commits}"}, lambda model: model.checkout(commits)))
+        choices.append(({"do": "checkout", "commits": commits}, lambda model: model.checkout(commits)))
     return luck.choice(choices)
 
 
@@ -241,14 +243,14 @@ def _do(session: Session, what: dict[str, Any]) -> dict[str, Any]:
         case "undo":
             session.undo(what["steps"])
         case "checkout":
-            session.checkout(what["revision"])
+            session.checkout(steps_of(session.log(limit=10_000))[what["commits"]].id)
         case "hibernate":
             session.hibernate()
         case "look":
             files = {name: session.files.read(name).decode() for name in session.files.list()}
             resumed = session.resumed
-            lost = [one.name for one in resumed.lost] if resumed is not None else []
-            commits = reversed(session.log(limit=10_000))
+            lost = [one.name for one in resumed.lost if one.name not in UNSAVED] if resumed is not None else []
+            commits = reversed(steps_of(session.log(limit=10_000)))
             log = _log(one.kind != "aside" and not one.detail.get("rolled_back") for one in commits)
             return {"names": session.aside(LOOK, reads=True), "files": files, "log": log, "lost": lost}
     return {"done": True}

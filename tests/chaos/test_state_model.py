@@ -15,6 +15,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,11 +25,11 @@ from family_tree import below
 from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
-from versioned_model import LOOK, Model
+from versioned_model import ENDS, LOOK, SLOW, UNSAVED, Model, ends, steps_of
 
 from cellblock import CellblockError, ExecutionLimits, Session, StoreError, Versioned
 from cellblock.errors import CaptureFailed
-from cellblock.store import Commit, Quota, open_store
+from cellblock.store import Quota, open_store
 
 LIMITS = ExecutionLimits(timeout_seconds=30, max_checkpoints=3)
 NAMES = st.sampled_from([f"x{n}" for n in range(3)])
@@ -187,7 +188,7 @@ class States(RuleBasedStateMachine):
     def _look(self) -> dict[str, Any]:
         names = self.session.aside(LOOK, reads=True)
         files = {name: self.session.files.read(name).decode() for name in self.session.files.list()}
-        log = len(self.model.commits) if self.failing else _length(self.session.log(limit=10_000))
+        log = len(self.model.commits) if self.failing else len(steps_of(self.session.log(limit=10_000)))
         return {"names": names, "files": files, "log": log}
 
     # --- the past ---
@@ -203,7 +204,8 @@ class States(RuleBasedStateMachine):
     @rule(commits=st.integers(0, 5))
     def checkout(self, commits: int) -> None:
         if commits < len(self.model.commits):
-            self._do(lambda: self.session.checkout(f"HEAD~{commits}"), lambda model: model.checkout(commits))
+            wanted = steps_of(self.session.log(limit=10_000))[commits].id
+            self._do(lambda: self.session.checkout(wanted), lambda model: model.checkout(commits))
             self._agree()
 
     @precondition(lambda self: not self.failing and not self.struck)
@@ -257,7 +259,7 @@ class States(RuleBasedStateMachine):
         self.struck = False
         resumed = self.session.resumed
         assert resumed is not None
-        assert (resumed.interrupted, resumed.lost) == (None, ())
+        assert (resumed.interrupted, {one.name for one in resumed.lost} - {*UNSAVED}) == (None, set())
         self._agree()
 
     def _copy(self) -> None:
@@ -274,14 +276,17 @@ class States(RuleBasedStateMachine):
     @rule(which=st.integers(0, 999), milliseconds=st.sampled_from([0, 0, 1, 5, 30, 150]))
     def kill(self, which: int, milliseconds: int) -> None:
         """One of the session's processes is killed, or of those that made it."""
-        found = below()
-        apart = self._apart()  # afterwards: a server begins processes at any time
-        found = [one for one in found if one.pid not in apart]
-        if found:
+        if found := self._processes():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(found[which % len(found)].pid, signal.SIGKILL)
+                os.kill(found[which % len(found)], signal.SIGKILL)
             self.struck = True
             time.sleep(milliseconds / 1e3)
+
+    def _processes(self) -> list[int]:
+        """The processes of the sessions, and those that made them."""
+        found = below()
+        apart = self._apart()  # afterwards: a server begins processes at any time
+        return [one.pid for one in found if one.pid not in apart]
 
     def _apart(self) -> set[int]:
         """Children of this process that serve no session."""
@@ -320,6 +325,60 @@ class States(RuleBasedStateMachine):
         finally:
             self.session.close()
             shutil.rmtree(self.directory)
+
+
+class WithoutStates(States):
+    """Cells whose states cannot be saved, come too fast for that, or are made again."""
+
+    @precondition(lambda self: not self.failing)
+    @rule(name=NAMES, value=VALUES, how=st.sampled_from(ENDS), milliseconds=st.integers(0, 150))
+    def end_what_saves(self, name: str, value: int, how: str, milliseconds: int) -> None:
+        """A value ends the process that saves or loads it, while the next cell, with much to be saved, ends."""
+        write, large = f"open({name!r}, 'w').write", "open('/tmp/large', 'wb').write(os.urandom(30_000_000))"
+        self._run(f"import os; {large}; {write}('0')", lambda model: model.write(name, "0"))
+        self._flush()
+        self._run(f"{ends(how, value)}\n{write}('{value}')", lambda model: model.write(name, str(value)))
+        time.sleep(milliseconds / 1e3)
+        self._run(f"{large}; {write}('{value} too')", lambda model: model.write(name, f"{value} too"))
+        self.hibernate()
+        self._agree()
+        self._run("globals().pop('ends', None)")
+
+    @precondition(lambda self: not self.failing and not self.struck)
+    @rule(name=NAMES, value=VALUES)
+    def part_where_no_state_was_saved(self, name: str, value: int) -> None:
+        """A branch begins at a commit of a cell's source alone, if cells have come fast enough."""
+        for number in range(6):
+            self._run(f"{SLOW}\n{name} = [{number}]", lambda model, number=number: model.bind(name, [number]))  # type: ignore[misc]
+        self._flush()
+        lacking = [not one.snapshot for one in steps_of(self.session.log(limit=10_000))[:6]]
+        if steps := lacking.index(True) if any(lacking) else 0:
+            self._do(lambda: self.session.undo(steps), lambda model: model.undo(steps))
+        self.branches += 1
+        with self.session.branch(f"b{self.lives}-{self.branches}") as branch:
+            branch.run(f"{name} = [{value}, 'theirs']")
+            self._do(lambda: self.session.merge(branch), _step(Model.bind, name, [value, "theirs"]))
+        self._agree()
+
+    @precondition(lambda self: not self.failing and not self.struck)
+    @rule(value=VALUES)
+    def merge_what_resumes(self, value: int) -> None:
+        """All processes are killed, and a branch whose newest cell was not saved takes that again meanwhile."""
+        self._run("None")
+        self.branches += 1
+        name = f"xb{self.branches}"
+        with self.session.branch(f"b{self.lives}-{self.branches}") as branch, ThreadPoolExecutor(1) as pool:
+            branch.run("None")
+            assert branch.run(f"{SLOW}\ntime.sleep(0.5)\n{name} = [{value}]").ok
+            for one in self._processes():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+            self.struck = True
+            going_on = pool.submit(branch.run, "None")
+            time.sleep(0.3)
+            self._do(lambda: self.session.merge(branch), _step(Model.bind, name, [value]))
+            going_on.result()
+        self._agree()
 
 
 class WithObjects(States):
@@ -375,14 +434,6 @@ class InPostgres(States):
 _FREE = ("UPDATE sessions SET holder = NULL", "UPDATE users SET quota_bytes = NULL")
 
 
-def _length(log: list[Commit]) -> int:
-    """How many commits lead to the newest, those of what was merged left aside."""
-    known, commit, length = {one.id: one for one in log}, log[0], 1
-    while commit.parents:
-        commit, length = known[commit.parents[0]], length + 1
-    return length
-
-
 def _step(change: Callable[..., None], *arguments: object) -> Callable[[Model], None]:
     """A change of the model that is a step."""
 
@@ -408,9 +459,29 @@ def test_sessions_are_as_the_model_through_failures_and_deaths() -> None:
     run_state_machine_as_test(States, settings=_settings(12, 25, always_the_same=True))  # type: ignore[no-untyped-call]
 
 
+ODD: dict[str, Callable[[WithoutStates, int], None]] = {
+    "a value ends what saves it": lambda machine, time: machine.end_what_saves("x0", time, ENDS[time % 2], 30 * time),
+    "a branch begins without a state": lambda machine, time: machine.part_where_no_state_was_saved("x1", time),
+    "a branch that is merged resumes": lambda machine, time: machine.merge_what_resumes(time),
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("odd", ODD)
+def test_sessions_are_as_the_model_where_states_are_not_saved(odd: str) -> None:
+    machine = WithoutStates()
+    machine.begin()
+    try:
+        for time in range(3):
+            ODD[odd](machine, time)
+        machine.die()
+    finally:
+        machine.teardown()
+
+
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("machine", [States, WithObjects, WithBucket])
+@pytest.mark.parametrize("machine", [States, WithoutStates, WithObjects, WithBucket])
 def test_sessions_are_as_the_model_for_long(machine: type[States], thorough_seed: int) -> None:
     examples = int(os.environ.get("CELLBLOCK_EXAMPLES", "40"))
     run_state_machine_as_test(seed(thorough_seed)(machine), settings=_settings(examples, 40))  # type: ignore[no-untyped-call]

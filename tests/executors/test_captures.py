@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -14,9 +15,11 @@ from cellblock.errors import CaptureFailed, RestoreFailed, SessionClosed
 from cellblock.executors.process import memory
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.launcher import ProcessLauncher
-from cellblock.executors.protocol import Kernel, KernelSpec
+from cellblock.executors.protocol import Capture, Kernel, KernelSpec
 from cellblock.executors.suspects import Suspects
+from cellblock.hosting import to_thread
 from cellblock.limits import ExecutionLimits
+from cellblock.snapshots import address_of
 from cellblock.testing.executors import finished, read, rest, restored, running, saved, told, value
 from cellblock.walls import Applied
 
@@ -225,6 +228,66 @@ async def test_state_without_a_copy_is_not_saved_and_that_is_said(kernel: Proces
     with pytest.raises(CaptureFailed, match="without checkpoints"):
         await without.capture()
     await without.close()
+
+
+async def test_captures_that_are_read_at_the_same_time_have_each_the_files_of_its_own_state(
+    kernel: ProcessKernel,
+) -> None:
+    """Each state of three is captured when another has been read, or is being read: all three reads end at once."""
+    stored, files = {}, dict[str, dict[str, str]]()
+
+    async def state(content: str) -> Capture:
+        source = f"for name in ('f', 'g' + {content!r}): open(name, 'w').write({content!r} + name)"
+        await finished(kernel, source)
+        capture = await kernel.capture()
+        await capture.begin(None)
+        return capture
+
+    async def read_it(content: str, capture: Capture, put: Callable[[bytes], None]) -> None:
+        snapshot = await capture.read(put)
+        files[content] = {one.path: b"".join(stored[part] for part in one.chunks).decode() for one in snapshot.files}
+        capture.close()
+
+    reading, goes_on = threading.Event(), threading.Event()
+
+    def keep(data: bytes) -> None:
+        stored[address_of(data)] = data
+
+    def keep_when_told(data: bytes) -> None:
+        reading.set()
+        assert goes_on.wait(60)
+        keep(data)
+
+    async with anyio.create_task_group() as tasks:
+        await read_it("a", await state("a"), keep)
+        first = await state("b")
+        tasks.start_soon(read_it, "b", first, keep_when_told)
+        await to_thread.run_sync(reading.wait)
+        try:
+            second = await state("c")
+            again = await kernel.capture()
+            await again.begin(None)
+            await read_it("c again", again, keep)
+            await read_it("c", second, keep)
+        finally:
+            goes_on.set()
+    made = [{f"workspace/{name}": f"{one}{name}" for name in ("f", f"g{one}")} for one in "abc"]
+    assert files["a"] == made[0]
+    assert files["b"] == {**made[0], **made[1]}
+    assert files["c"] == files["c again"] == {**made[0], **made[1], **made[2]}
+
+
+async def test_capture_is_read_after_another_of_a_later_telling_of_the_files(kernel: ProcessKernel) -> None:
+    """It tells the difference to the files that were known when it was begun, whatever has been read since."""
+    await finished(kernel, "open('a', 'w').write('a')")
+    await saved(kernel)
+    await finished(kernel, "open('b', 'w').write('b')")
+    first = await kernel.capture()
+    _, again = await saved(kernel)
+    _, snapshot = await read(first)
+    found, expected = ({one.path: one for one in each.files} for each in (snapshot, again))
+    assert found == expected
+    assert sorted(found) == ["workspace/a", "workspace/b"]
 
 
 async def test_session_with_threads_is_saved(kernel: ProcessKernel) -> None:

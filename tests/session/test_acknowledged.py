@@ -330,6 +330,33 @@ def test_value_that_the_host_has_read_is_the_same_after_the_death_of_its_program
         assert session["token"] == session.files.read("token").decode() == done.stdout.strip()
 
 
+WITHOUT_STATE = """
+import os, signal, sys
+from cellblock import Session, Versioned
+
+session = Session("one", state=Versioned(sys.argv[1]))
+session.run("import os, time\\nclass Slow:\\n    def __reduce__(self): time.sleep(0.4); return Slow, ()")
+for _ in range(8):
+    session.run("slow = Slow(); token = os.urandom(4).hex(); open('token', 'w').write(token); None")
+session.flush()
+steps = [one.snapshot for one in session.log()].index(False)
+exec(sys.argv[2])
+print(eval(sys.argv[3]), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    ("goes", "read"), [("session.undo(steps)", "get"), ("session.checkout(f'HEAD~{steps}')", "files.read")]
+)
+def test_value_is_the_same_that_was_read_where_cells_came_too_fast_to_be_saved(url: str, goes: str, read: str) -> None:
+    command = [sys.executable, "-c", WITHOUT_STATE, url, goes, READS[read]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with Session("one", state=Versioned(url)) as session:
+        assert session["token"] == session.files.read("token").decode() == done.stdout.strip()
+
+
 def test_cell_that_was_run_again_unseen_is_named_by_the_next_cell(url: str) -> None:
     killed(url, BEGIN, 'session.run("import os; token = os.urandom(4)")')
     with Session("one", state=Versioned(url)) as session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,56 @@ def test_a_session_with_reduced_walls_too(tmp_path: Path, readable_python: str) 
         cell = session.run("x, open('f').read()")
         assert cell.value == ([1], "text")
         assert cell.text.startswith("[all processes of the session had ended: it was resumed from commit ")
+
+
+@pytest.mark.parametrize("call", ["merge", "branch", "checkpoint"])
+def test_what_is_asked_while_its_steps_are_taken_again_has_all_of_them(last: Session, call: str) -> None:
+    """The last of them waits in the middle of it until a process that it has started is ended."""
+
+    def inner_second() -> object:
+        with last.branch("inner") as inner:
+            return inner["second"]
+
+    asked: dict[str, Callable[[], object]] = {
+        "merge": lambda: branch.merge(last) and branch["second"],
+        "branch": inner_second,
+        "checkpoint": last.checkpoint,
+    }
+    last.run("x = 0")
+    with ThreadPoolExecutor() as pool, last.branch("branch") as branch:
+        last.run("first = 1")
+        last.flush()
+        second = pool.submit(last.run, _WAITING)
+        os.kill(_waiting(), signal.SIGKILL)
+        assert second.result().ok
+        expected = last.checkpoint() if call == "checkpoint" else 2
+        end_all("init")
+        third = pool.submit(last.run, "third = 3")
+        again = _waiting()
+        answer = pool.submit(asked[call])
+        wait([answer], timeout=1)
+        os.kill(again, signal.SIGKILL)
+        assert answer.result() == expected
+        assert third.result().ok
+        assert last.run("first, second, third").value == (1, 2, 3)
+
+
+_WAITING = """second = 2
+import subprocess, time
+subprocess.run(['sleep', '1234'])
+class Slow:
+    def __reduce__(self): time.sleep(3)
+slow = Slow()"""
+"""A cell whose state is not saved before its processes are killed."""
+
+
+def _waiting() -> int:
+    """The process that the cell waits for, once it does."""
+    found: list[int] = []
+
+    def is_there() -> bool:
+        found.extend(one.pid for one in below() if one.words[:2] == ("sleep", "1234"))
+        return bool(found)
+
+    assert soon(is_there, True)
+    return found[0]

@@ -550,3 +550,54 @@ def test_names_of_one_file_stay_so_and_others_do_not_become_it(
     for name, inode in found:
         inodes[inode] = inodes.get(inode, "") + name
     assert [one for one in inodes.values() if one not in "cd"] == same.split()
+
+
+SLOW = """
+import os, time
+class Slow:
+    def __reduce__(self): time.sleep(0.4); return Slow, ()
+v, token = ['old'], ''
+"""
+"""Begins cells that come faster than they can be saved."""
+
+
+def _stands_where_no_state_was_saved(session: Session) -> int:
+    """Undo steps until it does; the number of the newest that is left."""
+    session.run(SLOW)
+    session.flush()
+    for number in range(8):
+        session.run(f"slow = Slow(); v = ['new {number}']; n{number} = 1")
+    session.flush()
+    steps = [one.snapshot for one in session.log()].index(False)
+    session.undo(steps)
+    return 7 - steps
+
+
+def test_branch_that_begins_where_no_state_was_saved_merges_what_it_has_changed(opened: Callable[..., Session]) -> None:
+    session = opened()
+    number = _stands_where_no_state_was_saved(session)
+    with session.branch("other") as branch:
+        branch.run(f"v = ['old']; del n{number}")
+        session.run("mine = 1")
+        session.merge(branch)
+    assert session.run(f"v, 'n{number}' in globals(), mine, n{number - 1}").value == (["old"], False, 1, 1)
+
+
+def test_what_parted_where_no_state_was_saved_is_not_merged(opened: Callable[..., Session]) -> None:
+    """A branch takes no turn from a cell that runs, which saves that state."""
+    session = opened()
+    number = _stands_where_no_state_was_saved(session)
+    running = session.stream("print('begun'); time.sleep(2); mine = 1")
+    next(running)
+    with session.branch("other") as branch:
+        list(running)
+        branch.run("v = ['old']")
+        for prefer in (None, "theirs"):
+            with pytest.raises(CellblockError) as refused:
+                session.merge(branch, prefer=prefer)  # type: ignore[arg-type]
+            assert str(refused.value).startswith(
+                f"nothing was merged: the state of cell {number + 2}, \"slow = Slow(); v = ['new {number}']; "
+                f'n{number} = 1", where both parted, was not saved'
+            )
+        assert branch["v"] == ["old"]
+    assert session.run("v, mine").value == ([f"new {number}"], 1)

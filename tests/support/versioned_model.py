@@ -92,3 +92,27 @@ LOOK = (
     "for n, v in list(globals().items()) if n[0] == 'x'), key=lambda row: row[0])"
 )
 """An expression that tells the names of the model from inside: each with its value, and those that share it."""
+
+SLOW = "import time\nclass Slow:\n    def __reduce__(self): time.sleep(0.3); return Slow, ()\nslow = Slow()"
+"""Binds a value that takes so long to be saved that the states of cells which come fast are not."""
+ENDS = ("__reduce__", "__setstate__")
+"""Methods in which a value can end the process that saves it, or loads it again."""
+UNSAVED = ("slow", "ends")
+"""What these values are called: they are no names of the model, and may be lost."""
+_SAVED_LATER = "# the state that was not saved as steps came fast"
+
+
+def ends(how: str, which: int) -> str:
+    """Binds a value, of a class by its number, that ends the process that saves or loads it in one of its methods."""
+    body = "time.sleep(0.05); os._exit(3)"
+    return f"import os, time\nclass Ends{which}:\n    def {how}(self, *_): {body}\nends = Ends{which}()\nends.state = 1"
+
+
+def steps_of(log: list[Any]) -> list[Any]:
+    """The commits of a log that lead to the newest, that first: those of what was merged left aside, and those that
+    only hold the state of the one before.
+    """
+    known, chain = {one.id: one for one in log}, log[:1]
+    while chain[-1].parents:
+        chain.append(known[chain[-1].parents[0]])
+    return [one for one in chain if one.message != _SAVED_LATER]

@@ -54,6 +54,7 @@ from cellblock.session.past import (
     DELETES,
     Past,
     Planned,
+    Replay,
     answered,
     digest_of,
     followed_by,
@@ -64,7 +65,7 @@ from cellblock.session.past import (
 )
 from cellblock.session.record import at_risk
 from cellblock.session.shown import Blob
-from cellblock.session.timeline import before, deleted_since, difference, find, led_to, standing, why_private
+from cellblock.session.timeline import adopted, before, deleted_since, difference, find, led_to, why_private
 from cellblock.session.tools import Asked
 from cellblock.session.unbroken import unbroken
 from cellblock.snapshots import Row, Snapshot
@@ -87,8 +88,6 @@ _COPIES = 3
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
-_COMMITS = 100
-"""How often another session that is merged may have begun another step meanwhile."""
 _READ_SECONDS = LOCK_SECONDS
 """Seconds that a caller who has read something waits for the commit of what it read from."""
 _NEWEST_SECONDS = 10.0
@@ -204,6 +203,8 @@ class Lasting:
         """The step that the next one comes after."""
         self._commits: dict[str, str] = {}
         """What steps led to, by their ids."""
+        self._lacking = set[str | None]()
+        """Those commits that hold no state, and should."""
         self._moving: str | None = None
         """The commit that the session stands at, where the store could not be told. The next commit tells it, too."""
         self._unset: dict[str, JSON] = {}
@@ -514,8 +515,7 @@ class Lasting:
         again: Planned | None = None, stopped: bool = False, logged: bool = True,
     ) -> None:  # fmt: skip
         """Have a cell committed, by the id of its step, or as it was planned to be run `again`, unless it is."""
-        if again is not None and again.commit is not None:
-            self.stands(id, again.commit)
+        if self._stands_again(id, again):
             return
         first = cell.source.strip().partition("\n")[0]
         own, self._entries = self._entries, []
@@ -528,8 +528,7 @@ class Lasting:
         entries: Sequence[int] = (), during: str = "", overwritten: bool = False, again: Planned | None = None,
     ) -> None:  # fmt: skip
         """The host did something to the session: have it committed, unless it is. `committed` tells when it is."""
-        if again is not None and again.commit is not None:
-            self.stands(id, again.commit)
+        if self._stands_again(id, again):
             return
         logged = bool(entries or again)
         step = self._step(
@@ -537,6 +536,19 @@ class Lasting:
         )
         step.host, step.during, step.overwritten = host, during, overwritten
         self._enqueue(step)
+
+    def _stands_again(self, step: str, again: Planned | None) -> bool:
+        """Stand after a step that was taken again, if it is in a commit: one that holds no state."""
+        if again is None or again.commit is None:
+            return False
+        self._note_lack(again.commit, self._tip, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
+        self.stands(step, again.commit)
+        return True
+
+    def _note_lack(self, commit: str, before: str, *, is_same: bool) -> None:
+        """A commit holds no state: it lacks one, unless that is the same as after the step before, which has it."""
+        if not is_same or self._commits.get(before) in self._lacking:
+            self._lacking.add(commit)
 
     async def start(self, kernel: Kernel) -> None:
         """The first commit of a session: nothing is there."""
@@ -578,9 +590,10 @@ class Lasting:
         """Have what was deleted from the notebook since the newest step out of the store, by a commit of its own.
 
         Not while another caller has the session's turn: it may be going to another commit, and leave this one beside
-        the history. Until then the journal has the deletions.
+        the history. Nor while the newest step is to be taken again. Until then the journal has the deletions.
         """
-        if (changes := self._notebook.deletions()).cells:
+        is_known = self.is_committed or any(step.id == self._tip for step in self._queue)
+        if is_known and (changes := self._notebook.deletions()).cells:
             message = f"deleted {len(changes.cells)} cells" if len(changes.cells) > 1 else "deleted a cell"
             self._enqueue(self._step(_new_id(), ASIDE, message, 0, None, 0, logged=False, changes=changes))
 
@@ -637,6 +650,11 @@ class Lasting:
     def lacks_states(self) -> bool:
         """True if the newest commits hold no state, and should."""
         return self._since is not None and not self.by_source
+
+    @property
+    def lacks_state(self) -> bool:
+        """True if the commit where the session stands holds no state, as steps came fast, and one can be saved."""
+        return not self.by_source and self._stateless is None and self._commits.get(self._tip) in self._lacking
 
     def newly_lost(self) -> tuple[Lost, ...]:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
@@ -854,7 +872,11 @@ class Lasting:
         with self._writing:
             if step.commit is not None:
                 return False
-            self._led_to(step, self._write(batch, step, snapshot).id)
+            commit = self._write(batch, step, snapshot)
+            if not commit.snapshot:
+                is_same = step.kernel is None or (step.cell is not None and step.cell.rolled_back)
+                self._note_lack(commit.id, step.parent, is_same=is_same)
+            self._led_to(step, commit.id)
             self._moving = None
             return True
 
@@ -946,7 +968,7 @@ class Lasting:
             return None
 
     def _write(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> Commit:
-        parent = self._commits.get(step.parent)
+        parent = self._commit_of(step.parent) if step.parent else None
         if self._basis != parent:
             self._written = Written() if parent is None else read_written(self._held, self._held.resolve(parent))
             self._basis = parent
@@ -1041,13 +1063,9 @@ class Lasting:
         """Where another session of the user stands, or else the commit that a revision means."""
         return await to_thread.run_sync(find, self._held, other)
 
-    async def standing(self, other: Lasting) -> Commit:
-        """Where another session stands once what it has done is in the store."""
-        for _ in range(_COMMITS):
-            if (commit := other._commits.get(other._tip)) is not None:
-                return await to_thread.run_sync(standing, self._held, other._held, commit)
-            await other.committed()
-        raise StoreError(f"what session {other._held.name!r} did last is not in its store", hint="use it, then merge")
+    async def adopted(self, other: Lasting, commit: str) -> Commit:
+        """A commit of another session, which this one can read from now on."""
+        return await to_thread.run_sync(adopted, self._held, other._held, commit)
 
     async def why_private(self, other: str) -> str:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""
@@ -1061,7 +1079,19 @@ class Lasting:
     @property
     def head(self) -> str:
         """The commit where the session stands."""
-        return self._commits[self._tip]
+        return self._commit_of(self._tip)
+
+    @property
+    def is_committed(self) -> bool:
+        """True if the newest step is in the store."""
+        return self._tip in self._commits
+
+    def _commit_of(self, step: str) -> str:
+        """The commit that a step led to; StoreError where it is not in the store, as one that is to be taken again."""
+        if (commit := self._commits.get(step)) is None:
+            what = f"what session {self._held.name!r} did last is not in its store"
+            raise StoreError(what, hint="use the session, then try again")
+        return commit
 
     async def merge(self, id: str, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
         """Make a commit of where the session stands and another: a step of this id."""
@@ -1088,7 +1118,7 @@ class Lasting:
 
         `seed` is what its processes are begun with, `own` what it sows after that step.
         """
-        commit = self._commits[step]
+        commit = self._commit_of(step)
 
         def forked() -> Lasting:
             store = open_store(self._state.url)
@@ -1103,7 +1133,7 @@ class Lasting:
                 raise
             other.account, other._tip = account, step
             other._stand_on(self._snapshot, self._snapshot_share.size)
-            other._commits = {step: commit}
+            other._commits, other._lacking = {step: commit}, self._lacking & {commit}
             return other
 
         return await to_thread.run_sync(forked)
@@ -1119,8 +1149,8 @@ class Lasting:
 
     async def went_back(self, step: str, deleted: Iterable[str]) -> None:
         """The kernel is again in the state after a step: so is the session, but for the cells `deleted_after` that."""
-        self._tip = step
-        left, self._lacks = self._lacks, self._lacked.get(commit := self._commits[step], _Lacks())
+        commit, self._tip = self._commit_of(step), step
+        left, self._lacks = self._lacks, self._lacked.get(commit, _Lacks())
         gone = {one.name for one in left.lost()} - {one.name for one in self._lacks.lost()}
         self._to_tell = tuple(one for one in self._to_tell if one.name not in gone)
         self._is_back = True
@@ -1128,7 +1158,7 @@ class Lasting:
 
     async def deleted_after(self, step: str) -> set[str]:
         """The cells that were deleted since a step which led to where the session stands."""
-        return await self.deleted_since(self._commits[step])
+        return await self.deleted_since(self._commit_of(step))
 
     async def move(self, commit: str, deleted: Sequence[str] = ()) -> None:
         """Go on from another commit; those that are left stay in the store. Cells that were deleted stay so."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from cellblock.errors import CellblockError, MergeConflict
 from cellblock.labels import DECLARED, DUNDER, LAST, called
 from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
+from cellblock.session.past import state_of
 from cellblock.session.timeline import is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
 from cellblock.worker.saving.losses import PART
@@ -34,7 +35,7 @@ def merge(
     Ours itself where theirs has led to it. Names that share objects change together. `MergeConflict` where both changed
     the same, unless one is preferred. Of what surrounds the names, such as options of packages, that version's stays
     where both changed it, or else ours, and it is told as lost; random numbers go on as ours. A commit whose state was
-    not saved cannot be merged.
+    not saved cannot be merged, nor what parted at one.
     """
     base = session.ancestor(ours.id, theirs.id)
     if base is not None and base.id == theirs.id:
@@ -45,8 +46,14 @@ def merge(
                 f"nothing was merged: the state of cell {one.number}, {one.message!r}, was not saved",
                 hint="run a cell there, and merge again; under a policy, or without checkpoints, no states are kept",
             )
+    parted = None if base is None else state_of(session, base)
+    if base is not None and parted is None:
+        raise CellblockError(
+            f"nothing was merged: the state of cell {base.number}, {base.message!r}, where both parted, was not saved",
+            hint="make another branch while no cell runs, and make the changes of one of the two there",
+        )
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
-    merging = _Merging(session, base, first, second, ours)
+    merging = _Merging(session, parted, first, second, ours)
     conflicts = merging.conflicts()
     if prefer is None and any(conflicts.values()):
         raise _conflict(conflicts)

@@ -135,6 +135,16 @@ def is_deletion(commit: Commit) -> bool:
     return commit.kind == ASIDE and str(commit.detail.get("step", "")).startswith(DELETES)
 
 
+def state_of(session: StoredSession, commit: Commit) -> Commit | None:
+    """The commit whose trees are the state of one; None where that was not saved, and its trees are an older state's.
+
+    A commit that changes nothing of a session has the state of the one before.
+    """
+    while not commit.snapshot and commit.parents and (is_deletion(commit) or commit.detail.get("rolled_back")):
+        commit = session.resolve(commit.parents[0])
+    return commit if commit.snapshot else None
+
+
 def leading_to(session: StoredSession, head: Commit) -> Past:
     """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
     commit, led_to, steps = head, head.id, list[Planned]()

@@ -451,7 +451,7 @@ class AsyncSession(Versions):
                 if kernel is self._kernel or self._closed:  # else another took its place meanwhile
                     raise
         if self._lasting is not None:
-            await self._lasting.read(self._lasting.tip)
+            await self._was_read(self._lasting, self._lasting.tip)
         return found
 
     # ------------------------------------------------------------------------------ cells
@@ -551,7 +551,7 @@ class AsyncSession(Versions):
         In a session that lasts it is good for as long as that step is part of the session's history.
         """
         self._require_usable()
-        return self._stand.step
+        return (self._stood or self._stand).step
 
     async def undo(self, steps: int = 1, *, to: str | None = None) -> None:
         """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
@@ -719,7 +719,8 @@ class AsyncSession(Versions):
                 if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
         if self._lasting is not None:
-            await self._lasting.committed()
+            await self._lasting.read(stand.step)  # a merge needs the state where the two part
+            await self._committed()
             seeds = branch.seed, branch._own_seed
             branch._lasting = await self._lasting.fork(str(branch.name), *seeds, stand.step, branch._account)
             branch._lasting.user = weakref.ref(branch)

@@ -140,7 +140,7 @@ def find(session: HeldSession, other: str) -> Commit:
     return session.resolve(head.commit)
 
 
-def standing(session: HeldSession, other: HeldSession, commit: str) -> Commit:
+def adopted(session: HeldSession, other: HeldSession, commit: str) -> Commit:
     """A commit of another session, which must be of the same user and in the same store."""
     with suppress(UnknownSession, UnknownCommit):
         if other.user == session.user:

@@ -120,6 +120,8 @@ class Turns:
         self._asleep = False
         self._rebuilt: anyio.Event | None = None
         """Set once the session's kernel is in its state again; None where it is."""
+        self._stood: Stand | None = None
+        """Where it stands for those without its turn until then."""
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
         self._caller = Caller(toolbox, "")
@@ -188,14 +190,18 @@ class Turns:
     async def _awake(self) -> Kernel:
         """The kernel, of a session that may sleep, for one who does not have its turn."""
         self._require_usable()
-        while self._rebuilt is not None:
-            self._require_going_on()
-            await self._rebuilt.wait()
+        await self._until_rebuilt()
         self._require_usable()
         if self._asleep or (self._lasting is not None and self._living().ended):
             await self._acquire(wait=True)
             self._give_turn()
         return self._living()
+
+    async def _until_rebuilt(self) -> None:
+        """Until the session's kernel is in its state, for one without its turn."""
+        while self._rebuilt is not None:
+            self._require_going_on()
+            await self._rebuilt.wait()
 
     async def _wake(self) -> None:
         """Give a session that sleeps a kernel again; whoever has its turn does so."""
@@ -525,8 +531,12 @@ class Turns:
         if changes and (host is None or host.kind != ASIDE):
             await self._committed()
         elif self._lasting is not None:
-            await self._lasting.read(read)
+            await self._was_read(self._lasting, read)
         return cell
+
+    async def _was_read(self, lasting: Lasting, step: str) -> None:
+        """The host has read what a step led to: that is to be the same from now on, whatever dies."""
+        raise NotImplementedError
 
     async def _asked(
         self, kernel: Kernel, request: Request, host: HostStep | None, *, changes: bool, seconds: float | None = None
@@ -719,6 +729,7 @@ class Turns:
     async def _committed(self) -> None:
         """Until all that was done is in the store; what keeps it out is raised."""
         if self._lasting is not None:
+            await self._until_rebuilt()  # until then some of it is being done again
             if self._turns.value:
                 self._lasting.commit_deletions()
             await self._lasting.committed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -12,7 +12,7 @@ import anyio
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed, StoreError
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, to_thread
@@ -40,6 +40,9 @@ if TYPE_CHECKING:  # what only sessions that last need
 _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
 _WENT_ON = "# what threads and processes did after their cells"
+_STANDS = "# the state that was not saved as steps came fast"
+_COMMITS = 100
+"""How often another session that is merged may have begun another step meanwhile."""
 _TRIES = 3
 """A step whose process is killed is taken again so often: it did not die of it the first time."""
 
@@ -104,18 +107,28 @@ class Versions(Turns):
         finally:
             self._give_turn()
 
-    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
-        """Bring a kernel that has run nothing yet to where a commit and what follows it lead. Until then it is nobody
-        else's.
+    @contextlib.contextmanager
+    def _rebuilding(self, lasting: Lasting) -> Iterator[None]:
+        """Have the session stand where it stood until what is done within succeeds.
+
+        Its place is nobody else's meanwhile: those without its turn wait for the end, or are told where it stood.
         """
-        self._rebuilt = anyio.Event()
+        left, *_ = stood = self.notebook, self._count, self._stand, self._stands
+        self._rebuilt, self._stood = anyio.Event(), self._stand
         try:
-            return await self._brought(lasting, kernel, past, keep_notebook=keep_notebook)
+            with lasting.as_it_was():
+                yield
+        except BaseException:
+            if self.notebook is not left:
+                left.forget(*self.notebook.deletions().cells)
+            self.notebook, self._count, self._stand, self._stands = stood
+            raise
         finally:
             self._rebuilt.set()
-            self._rebuilt = None
+            self._rebuilt = self._stood = None
 
-    async def _brought(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool) -> Resumed:
+    async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
+        """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
@@ -302,22 +315,23 @@ class Versions(Turns):
     ) -> Resumed:
         """Bring a new kernel to where the session was, and another where that ends meanwhile."""
         tries = 1
-        while True:
-            past = past or await lasting.newest()
-            assert past is not None  # it has begun
-            kernel = kernel or await self._opened_for(lasting)
-            self._kernel, self._asleep = kernel, False
-            try:
-                return await self._rebuild(lasting, kernel, past, keep_notebook=keep_notebook)
-            except BaseException as error:
-                again = isinstance(error, CellblockError) and kernel.ended and tries < _TRIES
-                self._kernel, self._asleep = None, True
-                with anyio.CancelScope(shield=True):
-                    await kernel.close()
-                if not again:
-                    raise
-            kernel = past = None
-            tries += 1
+        with self._rebuilding(lasting):
+            while True:
+                past = past or await lasting.newest()
+                assert past is not None  # it has begun
+                kernel = kernel or await self._opened_for(lasting)
+                self._kernel, self._asleep = kernel, False
+                try:
+                    return await self._rebuild(lasting, kernel, past, keep_notebook=keep_notebook)
+                except BaseException as error:
+                    again = isinstance(error, CellblockError) and kernel.ended and tries < _TRIES
+                    self._kernel, self._asleep = None, True
+                    with anyio.CancelScope(shield=True):
+                        await kernel.close()
+                    if not again:
+                        raise
+                kernel = past = None
+                tries += 1
 
     async def _opened_for(self, lasting: Lasting) -> Kernel:
         """A new kernel for a state that is being read."""
@@ -368,15 +382,16 @@ class Versions(Turns):
         await lasting.flush()
 
     async def _catch_up(self, lasting: Lasting) -> None:
-        """Have committed what threads and processes did since the newest step: it belongs to that. For one who has the
-        turn; `committed` must follow.
+        """Have committed what threads and processes did since the newest step, and its state if the store lacks that.
+
+        Both belong to that step. For one who has the turn; `committed` must follow.
         """
         lasting.commit_deletions()
         await lasting.committed()  # what saves states is no process of a cell's
         kernel = self._kernel
-        if kernel is not None and not lasting.by_source and await kernel.stirred():
-            step = HostStep("run", buffers=(_WENT_ON.encode(),))
-            await self._asked(kernel, aside(_WENT_ON), step, changes=True)
+        if kernel is not None and not lasting.by_source and (lasting.lacks_state or await kernel.stirred()):
+            source = _STANDS if lasting.lacks_state else _WENT_ON
+            await self._asked(kernel, aside(source), HostStep("run", buffers=(source.encode(),)), changes=True)
 
     async def _catch_up_between_calls(self, lasting: Lasting) -> None:
         """The same for one who has not the turn. While another call has it, what that leads to is a state to come."""
@@ -386,6 +401,14 @@ class Versions(Turns):
                 await self._catch_up(lasting)
             finally:
                 self._give_turn()
+
+    async def _was_read(self, lasting: Lasting, step: str) -> None:
+        """The host has read what a step led to: until that is in the store, or cannot be."""
+        if lasting.lacks_state:
+            with contextlib.suppress(StoreError):  # the next cell says so
+                await self._catch_up_between_calls(lasting)
+            step = lasting.tip
+        await lasting.read(step)
 
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
@@ -420,15 +443,12 @@ class Versions(Turns):
         past = await lasting.past(commit, journal=False)
         deleted = await lasting.deleted_since(commit.id) if undoes else set()
         old, new = self._living(), await self._opened_for(lasting)
-        left, *_ = stood = self.notebook, self._count, self._stand, self._stands
-        self._kernel = new
+        left, self._kernel = self.notebook, new
         try:
-            with lasting.as_it_was():
+            with self._rebuilding(lasting):
                 await self._rebuild(lasting, new, past)
         except BaseException:
             self._kernel = old
-            left.forget(*self.notebook.deletions().cells)
-            self.notebook, self._count, self._stand, self._stands = stood
             with anyio.CancelScope(shield=True):
                 await new.close()
             raise
@@ -451,7 +471,7 @@ class Versions(Turns):
         if not isinstance(other, str):
             require_kind(other, type(self), "other")
             await other._catch_up_between_calls(other._require_lasting("merge"))
-            await other._committed()
+            await other._standing()
         await self._acquire(wait=True)
         try:
             await self._catch_up(lasting)
@@ -461,7 +481,7 @@ class Versions(Turns):
                 name, theirs = other, await lasting.found(other)
                 why = await lasting.why_private(other)
             else:
-                name, theirs = str(other.name), await lasting.standing(other._require_lasting("merge"))
+                name, theirs = str(other.name), await lasting.adopted(*await other._standing())
                 why = other.private
             if why:
                 await self.mark_private(f"merged {name}: {why}")
@@ -475,6 +495,15 @@ class Versions(Turns):
             return merged
         finally:
             self._give_turn()
+
+    async def _standing(self) -> tuple[Lasting, str]:
+        """The commit where the session stands once what it has done is in the store, for one without its turn."""
+        lasting = self._require_lasting("merge")
+        for _ in range(_COMMITS):
+            await self._committed()
+            if self._rebuilt is None and lasting.is_committed:
+                break
+        return lasting, lasting.head
 
     async def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""

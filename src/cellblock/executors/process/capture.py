@@ -58,6 +58,7 @@ class Captured:
         stream: socket.socket,
         files: SavedFiles,
         listed: socket.socket,
+        note: Callable[[SavedFiles], None],
         *,
         seconds: float,
         most: int,
@@ -65,12 +66,13 @@ class Captured:
         python: str,
         admitted: tuple[socket.socket, ...],
     ) -> None:
-        """`listed` is init's channel, `admitted` are what may be closed once there is a scribe.
+        """`listed` is init's channel, over which it tells the difference to `files`, or all: `note` is given
+        what they are then. `admitted` are what may be closed once there is a scribe.
 
         At most `most` bytes come in all; the description of the state takes at most `most_record` once it is read.
         """
         self._stream, self._listed, self._admitted = stream, listed, admitted
-        self._files, self._seconds, self._python = files, seconds, python
+        self._files, self._note, self._seconds, self._python = files, note, seconds, python
         self._conversation, self._most_record = saving.Conversation(most), most_record
         self._deadline = clock.now() + _MAKING_SECONDS
         self._pid = 0
@@ -188,9 +190,8 @@ class Captured:
             raise CaptureFailed("its files are not kept any more", hint="run a cell, then capture again")
         listing = Listing(*descriptors)
         try:
-            self._files.take(listing)
-            self._files.put_missing(listing, has, put)
-            return self._files.found(), tuple(map(_unkept, listing.missed))
+            self._note(files := self._files.followed_by(listing, has, put))
+            return files.found(), tuple(map(_unkept, listing.missed))
         finally:
             listing.close()
 

@@ -10,7 +10,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -393,13 +393,15 @@ class ProcessKernel(LinkedKernel):
             admitted = await root._shell.admit(state.memory.number(len(line) - 1))
             stream, end = scribe_ends()
             with end:
-                listed = self._shell.capture(state.number, self._saved.number)
+                files = self._saved
+                listed = self._shell.capture(state.number, files.number)
                 state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
         self._captured = max(self._captured, state.number)
         captured = Captured(
             stream,
-            self._saved,
+            files,
             listed,
+            partial(setattr, self, "_saved"),
             seconds=seconds,
             most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
             most_record=self._spec.limits.max_host_mb * 2**20,

@@ -62,35 +62,37 @@ class Listing:
 
 
 class SavedFiles:
-    """Of one session: its files as they were last told, and which of init's chunks hold what.
-
-    Captures are read one after the other, though several may be under way.
+    """A session's files as init told them once, and which of init's chunks hold what. Never changed once it is made:
+    each telling is a value of its own, so captures may be read at any time, in any order and at the same time.
     """
 
     def __init__(self) -> None:
         self.number = 0
-        """Of the last telling that was taken."""
-        self._files: dict[str, File] = {}
+        """Of the telling; 0 is before the first."""
         self._rows: dict[str, list[Any]] = {}
+        self._files: dict[str, File] = {}
         self._known: dict[str, str] = {}
 
-    def take(self, listing: Listing) -> None:
-        """What the files are now; OSError for a listing that tells the difference to another one."""
-        if listing.since not in (0, self.number):
-            raise OSError("its files were told as the difference to those of a capture that was not read")
-        if not listing.since:
-            self._rows.clear()
-            self._files.clear()
-        for path in listing.gone:
-            self._rows.pop(path, None)
-            self._files.pop(path, None)
-        for row in listing.rows:
-            self._rows[row[0]] = row
-            self._files.pop(row[0], None)
-        self.number = listing.number
+    def followed_by(self, listing: Listing, has: set[str], put: Callable[[bytes], object]) -> SavedFiles:
+        """The files of a listing that tells all, or the difference to these.
 
-    def put_missing(self, listing: Listing, has: set[str], put: Callable[[bytes], object]) -> None:
-        """Have `put` take the chunks whose bytes are not among what is had already; `has` gets their addresses."""
+        `put` takes the chunks whose bytes are not among those of `has`, which gets their addresses.
+        """
+        told = SavedFiles()
+        told.number = listing.number
+        told._known = dict(self._known)
+        if listing.since:
+            told._rows, told._files = dict(self._rows), dict(self._files)
+        for path in listing.gone:
+            told._rows.pop(path, None)
+            told._files.pop(path, None)
+        for row in listing.rows:
+            told._rows[row[0]] = row
+            told._files.pop(row[0], None)
+        told._put_missing(listing.store, has, put)
+        return told
+
+    def _put_missing(self, store: int, has: set[str], put: Callable[[bytes], object]) -> None:
         for path, row in self._rows.items():
             file = self._files.get(path)
             if file is not None and has.issuperset(file.chunks):
@@ -98,18 +100,18 @@ class SavedFiles:
             for name, length in _chunks_of(row):
                 address = self._known.get(name)
                 if address is None or address not in has:
-                    data = bytes(length) if name.startswith(_HOLE) else _read(listing.store, name)
+                    data = bytes(length) if name.startswith(_HOLE) else _read(store, name)
                     address = self._known[name] = address_of(data)
                     if address not in has:
                         has.add(address)
                         put(data)
             self._files[path] = self._file(row)
-
-    def found(self) -> tuple[File, ...]:
-        """The files, once `put_missing` has gone through them."""
         if len(self._known) > 2 * sum(len(file.chunks) for file in self._files.values()) + _SLACK:
             needed = {name for row in self._rows.values() for name, _ in _chunks_of(row)}
             self._known = {name: address for name, address in self._known.items() if name in needed}
+
+    def found(self) -> tuple[File, ...]:
+        """The files."""
         return _numbered([self._files[path] for path in self._rows])
 
     def _file(self, row: list[Any]) -> File:
