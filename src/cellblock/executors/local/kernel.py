@@ -23,7 +23,6 @@ from cellblock.errors import (
     RestoreFailed,
     SessionClosed,
 )
-from cellblock.executors.local import process
 from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.saving import Captured
@@ -132,7 +131,6 @@ class LocalKernel(Kernel):
             self._policy,
             seed=spec.seed,
             value_bytes=spec.limits.max_value_mb << 20,
-            array_bytes=spec.limits.max_memory_mb << 20,
             forgets=spec.forgets,
             scoped=spec.scoped,
         )
@@ -197,7 +195,6 @@ class LocalKernel(Kernel):
         """Have the cell ended: again and again, as what is raised inside a finalizer is lost."""
         runner = self._runner
         ending = runner.world.ending
-        process.ending(ending.thread)
         if self._turn is not None and runner.busy and ending.raise_in(reason, cell := ending.cell):
             again = (ending, reason, cell)
             begun(_insist, *again, name="cellblock-local-ending")
