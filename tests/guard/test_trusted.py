@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import threading
@@ -238,6 +239,13 @@ def test_packages_are_trusted_by_name_with_what_they_need() -> None:
     assert guarded("import dateutil.parser as p\nprint(p.parse('2024-01-02').day)", TRUSTED).text == "2\n"
 
 
+def test_session_tells_what_runs_unguarded() -> None:
+    with local_session(policy=Policy(trusted=["pandas", "numpy"])) as session:
+        assert str(session.capabilities.walls[0].detail) == (  # type: ignore[union-attr]
+            "names, attributes and imports by allow-list, but for pandas, numpy"
+        )
+
+
 def test_refusal_of_a_package_names_the_policy_and_says_what_it_means() -> None:
     with local_session() as session:
         error = session.run("import pandas as pd").error
@@ -407,6 +415,14 @@ def test_what_packages_print_is_the_cells_and_other_threads_print_where_they_did
     assert "RangeIndex: 1 entries" in cell.outputs[0].text
     assert capsys.readouterr().out == "the program's\n"
     assert (sys.stdout, sys.stderr) == before
+
+
+def test_stream_that_the_program_sets_while_a_cell_runs_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    with local_session(policy=TRUSTED.fn(lambda: setattr(sys, "stdout", other), name="set_stream")) as session:
+        assert session.run("set_stream()").ok
+        assert sys.stdout is other
 
 
 def test_the_programs_random_numbers_are_not_drawn_from() -> None:

@@ -40,10 +40,10 @@ def begin(own: Own) -> None:
     """A cell begins in this thread."""
     with _lock:
         _running[get_ident()] = own
+        for name in ("stdout", "stderr"):
+            if type(real := getattr(sys, name)) not in (_Stream, type(None)):
+                _put(sys, name, _Stream(name, real))
         if len(_running) == 1:
-            for name in ("stdout", "stderr"):
-                if (real := getattr(sys, name)) is not None:
-                    _put(sys, name, _Stream(name, real))
             on_import(_PYPLOT, _divide)
 
 
@@ -108,14 +108,17 @@ for _name in ("__contains__", "__delitem__", "__getitem__", "__iter__", "__len__
 
 def _divide(pyplot: Any) -> None:
     """Have pyplot keep the figures of cells apart, draw them by Agg, and show them as outputs."""
+    if not hasattr(pyplot, "show"):  # another thread is importing it
+        return
     from matplotlib.backends import backend_agg
 
-    gcf = pyplot._pylab_helpers.Gcf
-    _put(gcf, "figs", _Figures(gcf.figs))
-    for holder, name, function in figures.shown_by(lambda bundle: _running[get_ident()].show(bundle), pyplot):
-        _put(holder, name, _by_thread(function, getattr(holder, name)))
-    _put(pyplot, "_get_backend_mod", _by_thread(lambda: backend_agg, pyplot._get_backend_mod))
-    _put(pyplot, "switch_backend", _by_thread(lambda _: None, pyplot.switch_backend))
+    with _lock:
+        gcf = pyplot._pylab_helpers.Gcf
+        _put(gcf, "figs", _Figures(gcf.figs))
+        for holder, name, function in figures.shown_by(lambda bundle: _running[get_ident()].show(bundle), pyplot):
+            _put(holder, name, _by_thread(function, getattr(holder, name)))
+        _put(pyplot, "_get_backend_mod", _by_thread(lambda: backend_agg, pyplot._get_backend_mod))
+        _put(pyplot, "switch_backend", _by_thread(lambda _: None, pyplot.switch_backend))
 
 
 def _by_thread(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
