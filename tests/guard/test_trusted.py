@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +392,24 @@ def test_loop_over_arrays_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_recursion_over_arrays_is_an_error() -> None:
     assert guarded("import numpy as np\ndef f(a): return f(a + 1)\nf(np.ones(10))", TRUSTED).error == "RecursionError"
+
+
+def test_nothing_of_a_session_is_kept_that_was_closed() -> None:
+    class Held:
+        """What only the session holds."""
+
+    held = Held()
+    gone = weakref.ref(held)
+    with local_session(policy=TRUSTED.cls(Held)) as session:
+        session["held"] = held
+        session.run("import pandas as pd, numpy as np\nbound = held\npd.io.common")
+    del held, session
+    for _ in range(100):  # its thread may still be ending
+        gc.collect()
+        if gone() is None:
+            break
+        time.sleep(0.05)
+    assert gone() is None
 
 
 def test_what_packages_print_is_the_cells_and_other_threads_print_where_they_did(
