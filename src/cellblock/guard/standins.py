@@ -69,17 +69,18 @@ _watched: Any = vars(Watched)["value"].__get__
 class Module(Single):
     """A module as code sees it: the members that were granted, and nothing else."""
 
+    __slots__ = ("__dict__", "__weakref__", "_find")
+
     def __init__(self, name: str, members: dict[str, object], find: Callable[[str], object] | None = None) -> None:
         """`find` gives members that are not held, or raises AttributeError."""
         self.__dict__["__all__"] = tuple(sorted(one for one in members if not one.startswith("_")))
         self.__dict__.update(members)
         _NAMES[id(self)] = name
-        if find is not None:
-            _FINDING[id(self)] = find
+        self._find = find
 
     def __getattr__(self, name: str) -> object:
-        if (find := _FINDING.get(id(self))) is not None:
-            return find(name)
+        if self._find is not None:
+            return self._find(name)
         raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted [import]")
 
     def __repr__(self) -> str:
@@ -87,7 +88,6 @@ class Module(Single):
 
 
 _NAMES: dict[int, str] = {}
-_FINDING: dict[int, Callable[[str], object]] = {}
 
 
 def module_name(module: Module) -> str:

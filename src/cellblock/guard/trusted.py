@@ -10,7 +10,7 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +53,11 @@ class Trusted:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._packages = packages(world.policy.trusted)
         self._looked: set[str] = set()
+
+    @property
+    def _packages(self) -> frozenset[str]:
+        return packages(self._world.policy.trusted)
 
     def __contains__(self, module: object) -> bool:
         """Whether a module of this name belongs to a trusted package."""
@@ -75,10 +78,11 @@ class Trusted:
 
     def members(self, real: types.ModuleType) -> dict[str, object]:
         """What stands in a module's stand-in from the first. The rest is found when it is asked for."""
+        homes = {None, *self._packages}
         held = {
             name: self.member(real, name)
             for name, value in list(vars(real).items())
-            if _is_shown(name) and not isinstance(value, types.ModuleType) and _home(value) in (None, *self._packages)
+            if _is_shown(name) and not isinstance(value, types.ModuleType) and _home(value) in homes
         }
         if "__all__" in held:
             held["__all__"] = tuple(name for name in real.__all__ if name in _PUBLIC)
@@ -93,6 +97,8 @@ class Trusted:
             return self._world.importer.of(value)
         if (home := _home(value)) is not None and home not in self._packages:
             return self._elsewhere(real, name, value.__module__, value.__name__)
+        if real is sys.modules.get("numpy") and name in ("empty", "empty_like"):
+            return _zeroed(value, real.zeros)
         drawn = _DRAWS.get(name, name)
         if real is sys.modules.get("numpy.random") and hasattr(real.RandomState, drawn):
             return getattr(self._generator(real.RandomState), drawn)
@@ -125,6 +131,19 @@ def _home(value: object) -> str | None:
     """The package that a class or function belongs to, where it tells."""
     home = module_of(value) if isinstance(value, type) else value.__module__ if type(value) in _HAVE_HOMES else None
     return home.partition(".")[0] if type(home) is str else None
+
+
+def _zeroed(function: Callable[..., Any], zeros: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes arrays, which show nothing of the memory that another part of the program gave back."""
+
+    @wraps(function)
+    def zeroed(*given: Any, **named: Any) -> Any:
+        made = function(*given, **named)
+        if not made.dtype.hasobject:
+            made[...] = zeros((), made.dtype)
+        return made
+
+    return zeroed
 
 
 def _row(kind: type) -> TypeAudit:
@@ -162,12 +181,11 @@ def _distribution(package: str) -> metadata.Distribution | None:
     """The distribution that a package was installed from."""
     try:
         found = metadata.distribution(package)
-        if package in _tops(found):
-            return found
     except metadata.PackageNotFoundError:
-        pass
-    names = metadata.packages_distributions().get(package)
-    return metadata.distribution(names[0]) if names else None
+        found = None
+    if found is not None and package in _tops(found):
+        return found
+    return next((one for one in metadata.distributions() if package in _tops(one)), found)
 
 
 def _tops_of(distribution: str) -> set[str]:
@@ -179,8 +197,7 @@ def _tops_of(distribution: str) -> set[str]:
 
 def _tops(distribution: metadata.Distribution) -> set[str]:
     """The top-level packages and modules of a distribution."""
-    told = (distribution.read_text("top_level.txt") or "").split()
-    if told:
-        return set(told)
-    parts = {file.parts[0].partition(".")[0] for file in distribution.files or () if file.suffix in (".py", ".so")}
-    return {part for part in parts if part.isidentifier()}
+    told = distribution.read_text("top_level.txt")
+    if told is None:
+        told = "\n".join(path.partition("/")[0] for path in (distribution.read_text("RECORD") or "").splitlines())
+    return {name for line in told.splitlines() if (name := line.partition(".")[0]).isidentifier()}

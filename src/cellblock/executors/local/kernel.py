@@ -23,7 +23,6 @@ from cellblock.errors import (
     RestoreFailed,
     SessionClosed,
 )
-from cellblock.executors.local import process
 from cellblock.executors.local.copying import copied
 from cellblock.executors.local.runner import Runner
 from cellblock.executors.local.saving import Captured
@@ -65,7 +64,6 @@ _GROWTH = {
 _NEW_PEAK = "growth past the most that the process ever held is looked at now and then, and large results refused"
 
 WALLS: tuple[Wall, ...] = (
-    Applied(mechanism="guard", detail="names, attributes and imports by allow-list"),
     Applied(mechanism="time", detail="between two steps of Python; a single call into C is bounded by its size"),
     Unavailable(
         mechanism="memory",
@@ -125,7 +123,10 @@ class LocalKernel(Kernel):
         self._failed = 0
         self._memory = 0
         self._runner = self._start()
-        self.capabilities = Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
+        unguarded = f", but for {', '.join(self._policy.trusted)}" if self._policy.trusted else ""
+        guard = Applied(mechanism="guard", detail=f"names, attributes and imports by allow-list{unguarded}")
+        walls = (guard, *WALLS)
+        self.capabilities = Capabilities(trust_level="local", python=platform.python_version(), walls=walls)
 
     def _start(self) -> Runner:
         spec = self._spec
@@ -133,7 +134,6 @@ class LocalKernel(Kernel):
             self._policy,
             seed=spec.seed,
             value_bytes=spec.limits.max_value_mb << 20,
-            array_bytes=spec.limits.max_memory_mb << 20,
             forgets=spec.forgets,
             scoped=spec.scoped,
         )
@@ -198,7 +198,6 @@ class LocalKernel(Kernel):
         """Have the cell ended: again and again, as what is raised inside a finalizer is lost."""
         runner = self._runner
         ending = runner.world.ending
-        process.ending(ending.thread)
         if self._turn is not None and runner.busy and ending.raise_in(reason, cell := ending.cell):
             again = (ending, reason, cell)
             begun(_insist, *again, name="cellblock-local-ending")

@@ -1,4 +1,4 @@
-"""Parts of the process that trusted packages use, each cell's own while cells run: streams, pyplot's figures, memory.
+"""Parts of the process that trusted packages use, each cell's own while cells run: standard streams, pyplot's figures.
 
 They are told apart by the thread. Between cells the process is as it was; while one runs, other threads see what they
 always see.
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-from cellblock.executors.local import arrays
 from cellblock.hosting.forks import Lock, emptied
 from cellblock.worker.import_hooks import forget_import, on_import
 from cellblock.worker.show import figures
@@ -22,12 +21,11 @@ _PYPLOT = "matplotlib.pyplot"
 
 
 class Own:
-    """One session's part: where it prints and shows, which figures are open, how many bytes an array may have."""
+    """One session's part: where it prints and shows, and which figures are open."""
 
-    def __init__(self, *, write: Callable[[str, str], None], show: Callable[[Bundle], None], array_bytes: int) -> None:
+    def __init__(self, *, write: Callable[[str, str], None], show: Callable[[Bundle], None]) -> None:
         self.write = write
         self.show = show
-        self.array_bytes = array_bytes
         self.figures: OrderedDict[int, Any] = OrderedDict()
 
 
@@ -42,14 +40,11 @@ def begin(own: Own) -> None:
     """A cell begins in this thread."""
     with _lock:
         _running[get_ident()] = own
+        for name in ("stdout", "stderr"):
+            if type(real := getattr(sys, name)) not in (_Stream, type(None)):
+                _put(sys, name, _Stream(name, real))
         if len(_running) == 1:
-            for name in ("stdout", "stderr"):
-                if (real := getattr(sys, name)) is not None:
-                    _put(sys, name, _Stream(name, real))
             on_import(_PYPLOT, _divide)
-            on_import("numpy", _bound)
-        elif "numpy" in sys.modules:
-            _bound()
 
 
 def end() -> None:
@@ -58,37 +53,17 @@ def end() -> None:
         own = _running.pop(get_ident(), None)
         if own is not None:
             own.figures.clear()
-        arrays.check(get_ident(), ending=False)
         if not _running:
             forget_import(_PYPLOT)
-            forget_import("numpy")
             while _changed:
                 holder, name, before, present = _changed.pop()
                 if getattr(holder, name) is present:  # nobody has put something else there
                     setattr(holder, name, before)
 
 
-def ending(thread: int) -> None:
-    """The cell of a thread is about to be ended."""
-    with _lock:
-        if thread in _running:
-            arrays.check(thread, ending=True)
-
-
 def _put(holder: Any, name: str, value: object) -> None:
     _changed.append((holder, name, getattr(holder, name), value))
     setattr(holder, name, value)
-
-
-def _bound(*_: object) -> None:
-    if get_ident() in _running:
-        arrays.bound(_most)
-
-
-def _most() -> int:
-    """How many bytes an array of this thread may have."""
-    own = _running.get(get_ident())
-    return sys.maxsize if own is None else own.array_bytes
 
 
 class _Stream:
@@ -133,14 +108,17 @@ for _name in ("__contains__", "__delitem__", "__getitem__", "__iter__", "__len__
 
 def _divide(pyplot: Any) -> None:
     """Have pyplot keep the figures of cells apart, draw them by Agg, and show them as outputs."""
+    if not hasattr(pyplot, "show"):  # another thread is importing it
+        return
     from matplotlib.backends import backend_agg
 
-    gcf = pyplot._pylab_helpers.Gcf
-    _put(gcf, "figs", _Figures(gcf.figs))
-    for holder, name, function in figures.shown_by(lambda bundle: _running[get_ident()].show(bundle), pyplot):
-        _put(holder, name, _by_thread(function, getattr(holder, name)))
-    _put(pyplot, "_get_backend_mod", _by_thread(lambda: backend_agg, pyplot._get_backend_mod))
-    _put(pyplot, "switch_backend", _by_thread(lambda _: None, pyplot.switch_backend))
+    with _lock:
+        gcf = pyplot._pylab_helpers.Gcf
+        _put(gcf, "figs", _Figures(gcf.figs))
+        for holder, name, function in figures.shown_by(lambda bundle: _running[get_ident()].show(bundle), pyplot):
+            _put(holder, name, _by_thread(function, getattr(holder, name)))
+        _put(pyplot, "_get_backend_mod", _by_thread(lambda: backend_agg, pyplot._get_backend_mod))
+        _put(pyplot, "switch_backend", _by_thread(lambda _: None, pyplot.switch_backend))
 
 
 def _by_thread(ours: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:

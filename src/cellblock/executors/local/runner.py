@@ -76,7 +76,6 @@ class Runner:
         *,
         seed: int,
         value_bytes: int,
-        array_bytes: int,
         forgets: bool = False,
         scoped: bool = False,
     ) -> None:
@@ -84,7 +83,7 @@ class Runner:
         if scoped:
             self.world.scope(partial(unkept, self.world))
         self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
-        own = process.Own(write=self.world.say, show=self._tell_shown, array_bytes=array_bytes)
+        own = process.Own(write=self.world.say, show=self._tell_shown)
         self._own = own if policy.trusted else None
         self.names: dict[str, str] = {}
         self.written: Written = {}
