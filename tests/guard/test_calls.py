@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
+import math
 import os
+import re
 import subprocess
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Callable
@@ -147,3 +153,86 @@ def test_rare_parts_of_the_language_are_had_by_name(feature: str, source: str) -
 @pytest.mark.parametrize("name", ["open", "memoryview", "len", "property", "map", "breakpoint"])
 def test_a_name_of_pythons_own_is_the_codes_where_it_binds_it(name: str) -> None:
     assert guarded(f"def {name}(given): return given + '!'\nprint({name}('a'))").text == "a!\n"
+
+
+class Shop:
+    """A class of the host's, with functions of several kinds among its attributes."""
+
+    root = staticmethod(math.sqrt)
+    double = staticmethod(lambda n: 2 * n)
+    part = functools.partial(pow, 2)
+
+    def __init__(self) -> None:
+        self.square = math.exp
+
+    @functools.lru_cache  # noqa: B019 - one object
+    def cached(self, n: int) -> int:
+        return n
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "f = shop.root\nprint(f(4.0))",
+        "f = shop.double\nprint(f(2))",
+        "f = shop.part\nprint(f(2))",
+        "f = [shop.square]\nprint(f[0](0))",
+        "f = shop.cached\nprint(f(4))",
+        "print(shop.root(4), shop.part(2), shop.cached(4))",
+    ],
+)
+def test_what_a_granted_object_hands_out_is_called_under_any_name(source: str) -> None:
+    plain = io.StringIO()
+    with contextlib.redirect_stdout(plain):
+        exec(source, {"shop": Shop()})
+    assert guarded(source, Policy().cls(Shop), {"shop": Shop()}).text == plain.getvalue()
+
+
+@pytest.mark.parametrize("name", ["x", "__annotations__", "__doc__", "__module__", "__wrapped__", "__name__", "_x"])
+@pytest.mark.parametrize(
+    "target", ["textwrap.dedent", "len", "typing.AnyStr", "given", "functools.partial", "[].append"]
+)
+def test_nothing_is_set_on_what_the_code_did_not_make(target: str, name: str) -> None:
+    def given() -> None: ...
+
+    before = {one: getattr(given, one, None) for one in ("x", "__annotations__", "__doc__", "__name__")}
+    source = f"import functools, textwrap, typing\nt = {target}\nsetattr(t, {name!r}, 'changed')"
+    assert guarded(source, Policy(), {"given": given}).error in ("SecurityError", "AttributeError", "TypeError")
+    assert before == {one: getattr(given, one, None) for one in before}
+    assert "changed" not in (
+        str(getattr(textwrap.dedent, name, "")),
+        str(getattr(len, name, "")),
+        typing.AnyStr.__name__,
+    )
+
+
+def test_a_class_tells_nothing_that_reads_past_its_grant() -> None:
+    class Host:
+        def __init_subclass__(cls) -> None:
+            cls._token = "CANARY"
+
+        def __init__(self) -> None:
+            self._secret = "CANARY"
+
+    policy = Policy().cls(Host, include=["name"], subclassable=True)
+    source = "class A: pass\nclass H(A, Host): __version__ = vars(A).get('__dict__')\n"
+    source += "print(H().__version__, vars(H), H.__dict__)"
+    assert "CANARY" not in guarded(source, policy).text
+
+
+def test_a_parameter_of_a_class_statement_may_have_any_name() -> None:
+    source = (
+        "class B:\n    def __init_subclass__(cls, name=0, bases=0, defined=0): cls.told = name, bases, defined\n"
+        "class A(B, name='a', bases=1, defined=2): pass\nprint(A.told)"
+    )
+    assert guarded(source).text == "('a', 1, 2)\n"
+
+
+def test_flags_of_patterns_are_numbers() -> None:
+    source = (
+        "import re\nclass F:\n    def __hash__(self): return hash(0)\n    def __eq__(self, other): return True\n"
+        "    def __index__(self): return 2\n    __and__ = __rand__ = __or__ = __ror__ = lambda self, other: 2\n"
+        "print(bool(re.compile('^only-here$', F()).match('ONLY-HERE')))"
+    )
+    assert guarded(source).text == "True\n"
+    assert not re.compile("^only-here$").match("ONLY-HERE")

@@ -28,7 +28,9 @@ _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 _FIRST, _KEY = (map, filter), (sorted, min, max)
 _CONTAINERS = frozenset((list, dict, set, str, bytes, deque))
 _STANDING = (TypeOfTypes, TypeStandIn)
-_ALIAS: type = type(vars(typing)["List"][int])
+_ALIASES: tuple[type, ...] = (type(vars(typing)["List"]), type(vars(typing)["List"][int]))
+_CACHED: type = type(functools.lru_cache(lambda: None))
+_partial_func = vars(functools.partial)["func"].__get__
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
@@ -61,7 +63,7 @@ class Calls:
     def __call__(self, value: Any) -> Any:
         """What is called where code calls this. Raises where that may not be; what no one can call is let through."""
         kind = type(value)
-        if kind is types.FunctionType:
+        if kind is types.FunctionType or kind is _CACHED:
             return value
         if kind in _BOUND:
             return self._bound(value)
@@ -75,8 +77,11 @@ class Calls:
             return self._class(value)
         elif issubclass(kind, types.GenericAlias):
             self(_origin(value))
-        elif kind is _ALIAS:
+        elif issubclass(kind, _ALIASES):
             self(held(value)["__origin__"])
+        elif issubclass(kind, functools.partial):
+            if id(value) not in self.known:
+                self(_partial_func(value))
         elif self._has_row(kind) or kind in _STANDING:
             if kind.__weakrefoffset__:
                 self.remember(value)

@@ -95,7 +95,7 @@ class Classes:
         else:
             self._require_namespace(prepared, metaclass, exact=False)
 
-        def finish(name: str, bases: tuple[type, ...], defined: Any, **named: Any) -> Any:
+        def finish(name: str, bases: tuple[type, ...], defined: Any, /, **named: Any) -> Any:
             if bases is not given and bases != given:
                 defined["__orig_bases__"] = given
             self._require_namespace(defined, metaclass)

@@ -7,6 +7,7 @@ code asks first. It runs no code of the object's: classes are looked at through 
 
 from __future__ import annotations
 
+import functools
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +33,7 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
 from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
-from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
+from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, require_instance
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Gates:
                 if plain in audit.reads
                 and not issubclass(kind, type)
                 and (plain is name or (plain not in audit.writes and _is_method(kind, plain)))
+                and (kind not in self._world.host_types or _is_function(kind, plain))
             )
 
     def known_writes(self, name: str) -> set[type]:
@@ -231,9 +233,21 @@ class Gates:
         if is_dunder(name):
             return self._read_dunder(value, kind, name, own)
         found = self._decide(lineage(kind), name, value)
+        if found is value and kind in self._world.host_types and self._hands_out(value, kind, name):
+            return value
         if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
+
+    def _hands_out(self, value: Any, kind: type, name: str) -> bool:
+        """Whether what a granted object has under a name is a function of C, which may be called then."""
+        where = holder(lineage(kind), name)
+        member = held(value).get(name) if where is None else namespace(where)[name]
+        member = member.__func__ if type(member) is staticmethod else member
+        if type(member) not in (types.BuiltinFunctionType, functools.partial):
+            return False
+        self._world.calls.grant(member)
+        return True
 
     def _read_called(self, value: Any, kind: type, called: str) -> Any:
         """What to read the name of a method from that is called: the object itself, or what holds what may be."""
@@ -440,7 +454,7 @@ class Gates:
         if name == "__class__" and self._own(value):
             return Holding(name, self._world.typeof(value))
         if name == "__dict__" and self._own(value):
-            return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
+            return Holding(name, types.MappingProxyType(self._shown(value)))
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
             return Holding(name, lambda instance, *given: self._checked_method(instance, name)(*given))
         if name == "__members__" and issubclass(kind, EnumType) and (self._own(value) or self._audited(value)):
@@ -461,6 +475,14 @@ class Gates:
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _shown(self, kind: type) -> dict[str, Any]:
+        """What a class of the code's own holds that is the code's: no descriptor by which its objects are read."""
+        return {
+            name: value
+            for name, value in self._world.shown(namespace(kind)).items()
+            if type(value) not in _DESCRIPTORS and self._heirs.may_read_class(kind, name)
+        }
 
     def _own_init(self, kind: Any, where: type) -> Any:
         """`__init__` of a class of the host, for what the code made of it: it would make a host's object anew."""
@@ -604,7 +626,7 @@ class Gates:
             audit = self._types.get(one)
             if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):
                 return value
-        if self._is_closed(kind):
+        if kind in VALUES:
             return value  # it cannot be, and CPython says so
         raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
 
@@ -656,10 +678,16 @@ class Gates:
                 )
 
 
+_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 _METHODS = (
     types.FunctionType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
     types.WrapperDescriptorType, staticmethod, classmethod,
 )  # fmt: skip
+
+
+def _is_function(kind: type, name: str) -> bool:
+    where = holder(lineage(kind), name)
+    return where is not None and type(namespace(where)[name]) is types.FunctionType
 
 
 def _is_method(kind: type, name: str) -> bool:

@@ -36,7 +36,7 @@ def signature_of(world: World, value: Any) -> inspect.Signature:
         return _without_first(signature_of(world, value.__func__))
     if issubclass(kind, functools.partial):
         func, given, named = (getattr(functools.partial, one).__get__(value) for one in ("func", "args", "keywords"))
-        if type(func) is types.FunctionType:
+        if type(func) is types.FunctionType and world.made(func):
             return inspect.signature(functools.partial(_bare(func), *given, **named))
     if kind is types.BuiltinFunctionType or (kind is type and value in BUILTIN_TYPES):
         return inspect.signature(value)

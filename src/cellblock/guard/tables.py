@@ -240,6 +240,10 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
 }
 """Python's own types."""
 BUILTIN_TYPES.pop(type, None)
+VALUES: frozenset[type] = frozenset(
+    {one.type for one in _DATA} - {object, property, staticmethod, classmethod} | {*_ITERATORS, *_VIEWS, type(None)}
+)
+"""Those whose objects have no attribute that anybody sets."""
 
 SPECIAL = _TEXT | names("to_bytes from_bytes")
 """Names that Python's own types have something else for."""

@@ -54,7 +54,7 @@ def _parser(world: World) -> type:
         ) -> None:  # fmt: skip
             if named.get("fromfile_prefix_chars") is not None:
                 raise denied("arguments cannot be read from files", "builtin")
-            if formatter_class not in _formatters():
+            if not any(formatter_class is one for one in _formatters()):
                 raise denied("a formatter of argparse's own is needed", "class")
             super().__init__(
                 prog or "", usage, description, epilog, parents, formatter_class, prefix_chars=prefix_chars, **named
