@@ -10,14 +10,20 @@ are never granted.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, Never, Self
 
 FEATURES = ("inheritance", "decorators", "generators", "async", "global", "exceptions")
 """The parts of the language that can be switched off."""
+RARE = ("metaclasses", "hooks")
+"""The parts that are off unless a policy names them: classes of classes, and what answers for `isinstance`."""
+
+UNTRUSTED = sys.stdlib_module_names | {"__main__", "cellblock"}
+"""Modules that no policy trusts whole: the guard is made of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,43 +81,56 @@ class Policy:
     """What code may reach. `modules` are names of audited modules of the standard library; None is all of them."""
 
     modules: tuple[str, ...] | None
-    libraries: tuple[str, ...]
+    trusted: tuple[str, ...]
     functions: tuple[FunctionGrant, ...]
     classes: tuple[ClassGrant, ...]
     granted: tuple[ModuleGrant, ...]
     without: frozenset[str]
+    also: frozenset[str]
     format_index: bool
 
     def __init__(
         self,
         *,
         modules: Iterable[str] | None = None,
-        libraries: Iterable[str] = (),
+        trusted: Iterable[str] = (),
         without: Iterable[str] = (),
+        also: Iterable[str] = (),
         format_index: bool = True,
+        **unknown: Never,
     ) -> None:
-        """`libraries` are packages with an audit: numpy, pandas, matplotlib. `without` are `FEATURES` to refuse.
+        """`trusted` are packages that run unguarded, with those they need: this guards against mistakes only.
 
-        `format_index`: whether `str.format` fields may have `[…]`.
+        `also` are those of `RARE` to have: "metaclasses", and "hooks", which are `__subclasshook__` and the like, and
+        registering with abstract classes. `without` are `FEATURES` to refuse. `format_index`: whether `str.format`
+        fields may have `[…]`.
         """
-        off = frozenset(without)
-        if not off <= set(FEATURES):
-            raise ValueError(f"without= takes {', '.join(FEATURES)}, not {', '.join(sorted(off - set(FEATURES)))}")
-        if isinstance(modules, str) or isinstance(libraries, str):
-            raise TypeError("modules= and libraries= take names, not one text")
+        if unknown:
+            raise TypeError(f"Policy() takes no {', '.join(unknown)}=: packages are granted by trusted=[…]")
+        for argument, given, known in (("without", without, FEATURES), ("also", also, RARE)):
+            if odd := sorted(set(given) - set(known)):
+                raise ValueError(f"{argument}= takes {', '.join(known)}, not {', '.join(odd)}")
+        if isinstance(modules, str) or isinstance(trusted, str):
+            raise TypeError("modules= and trusted= take names, not one text")
         put = object.__setattr__
         put(self, "modules", None if modules is None else tuple(modules))
-        put(self, "libraries", tuple(libraries))
+        put(self, "trusted", tuple(map(_package, trusted)))
         put(self, "functions", ())
         put(self, "classes", ())
         put(self, "granted", ())
-        put(self, "without", off)
+        put(self, "without", frozenset(without))
+        put(self, "also", frozenset(also))
         put(self, "format_index", format_index)
 
     @classmethod
     def strict(cls) -> Self:
         """A policy for a smaller language: no inheritance, decorators, generators, async code or `global`."""
         return cls(without=[feature for feature in FEATURES if feature != "exceptions"])
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The parts of the language that code has not: of `FEATURES` and of `RARE`."""
+        return self.without | (frozenset(RARE) - self.also)
 
     def fn(self, function: Callable[..., Any], *, name: str | None = None) -> Self:
         """Grant a function, by its own name or another."""
@@ -172,6 +191,12 @@ class Policy:
 
 def _patterns(given: Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _package(name: str) -> str:
+    if not name.isidentifier() or name in UNTRUSTED:
+        raise ValueError(f"trusted= takes names of packages, not {name!r}: name modules in modules=, or grant them")
+    return name
 
 
 def _name(name: str) -> str:

@@ -72,7 +72,7 @@ THREATS: tuple[Threat, ...] = (
     ),
     _language(
         "L5",
-        "source or bytecode built at run time, evaluators inside libraries, unpickling",
+        "source or bytecode built at run time, evaluators inside packages that are not trusted, unpickling",
         "names that no table grants",
     ),
     _language(

@@ -240,13 +240,13 @@ def test_weaker_walls_and_mounts_are_never_taken_from_a_log(tmp_path: Path) -> N
         replay(log, mounts={"d": data})
 
 
-def test_level_libraries_and_higher_limits_are_never_taken_from_a_log(tmp_path: Path) -> None:
+def test_level_trusted_packages_and_higher_limits_are_never_taken_from_a_log(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
-    policy = Policy(libraries=["numpy"])
+    policy = Policy(trusted=["numpy"])
     agent("final_answer(1)", trust_level="local", policy=policy).run("one", log=log)
     with pytest.raises(LogError, match="had trust_level='local'"):
         replay(log)
-    with pytest.raises(LogError, match="used numpy of its program"):
+    with pytest.raises(LogError, match="trusted numpy"):
         replay(log, trust_level="local")
     assert replay(log, trust_level="local", policy=policy).differences == []
     log = tmp_path / "high.jsonl"

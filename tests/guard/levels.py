@@ -6,7 +6,8 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from cellblock import ExecutionLimits, Session
+from cellblock import ExecutionLimits, Policy, Session
+from cellblock.policy import RARE
 
 PATIENT = ExecutionLimits(timeout_seconds=20, max_output_bytes=1_000_000)
 """For programs that end by themselves, on a machine that does more."""
@@ -21,5 +22,5 @@ def why_not_local() -> str:
 
 
 def local_session(**options: Any) -> Session:
-    """A session in this process, with all of the audited standard library."""
-    return Session(**{"trust_level": "local", "limits": PATIENT, **options})
+    """A session in this process, with all of the audited standard library and of the language."""
+    return Session(**{"trust_level": "local", "limits": PATIENT, "policy": Policy(also=RARE), **options})

@@ -195,9 +195,14 @@ def attempt(source: str, grants: tuple[str, ...], given: dict[str, Any]) -> None
     from levels import local_session
 
     from cellblock import ExecutionLimits, Policy
+    from cellblock.policy import RARE
 
     policy = (
-        Policy(libraries=grants).fn(vaults.greet).cls(vaults.Vault).cls(toolbox.Tool, subclassable=True).module(toolbox)
+        Policy(trusted=grants, also=RARE)
+        .fn(vaults.greet)
+        .cls(vaults.Vault)
+        .cls(toolbox.Tool, subclassable=True)
+        .module(toolbox)
     )
     limits = ExecutionLimits(timeout_seconds=LIMIT_SECONDS, max_memory_mb=MEMORY_MB, max_output_bytes=20_000)
     with local_session(policy=policy, limits=limits) as session:
@@ -237,17 +242,17 @@ def _chosen(every: int, first: int) -> list[tuple[str, tuple[str, ...]]]:
     return [*found[first::every], *smoke]
 
 
-def _warm(libraries: set[str], given: dict[str, Any]) -> None:
+def _warm(trusted: set[str], given: dict[str, Any]) -> None:
     """Have all imported that a session imports, and Python's own caches filled by what is ordinary."""
-    from cellblock.guard.audits import LIBRARIES, STANDARD, audit_of
+    from cellblock.guard.audits import STANDARD, audit_of
 
-    for name in (*sorted(STANDARD), *(name for name in sorted(LIBRARIES) if name.partition(".")[0] in libraries)):
+    for name in (*sorted(STANDARD), *sorted(trusted)):
         audit_of(name)
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for _ in range(2):
         for source in (_ORDINARY, "while True: pass", "1/0", "nowhere", "[].nothing", "from math import no"):
-            attempt(source, tuple(libraries), given)
+            attempt(source, tuple(trusted), given)
 
 
 _ORDINARY = "import re, asyncio\nawait asyncio.sleep(0)\nre.findall('(a+)+b', 'a' * 30)"

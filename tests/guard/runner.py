@@ -11,7 +11,7 @@ from typing import Any
 
 from cellblock.errors import SourceRejected
 from cellblock.guard.world import World
-from cellblock.policy import Policy
+from cellblock.policy import RARE, Policy
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Shown:
 def guarded(source: str, policy: Policy | None = None, host: dict[str, Any] | None = None) -> Shown:
     """A source under the guard."""
     written: list[str] = []
-    world = World(policy, write=lambda stream, text: written.append(text))
+    world = World(policy or Policy(also=RARE), write=lambda stream, text: written.append(text))
     for name, value in (host or {}).items():
         world.globals[name] = value
     error: BaseException | None = None

@@ -288,6 +288,6 @@ def test_the_type_that_is_asked_first_is_one_on_which_the_name_is_granted():
         eval(code, world.globals)
     world.ending.end()
     first = {name.partition(".")[2]: kind for name, kind in world.builtins.items() if name.startswith("last.")}
-    assert set(first) >= {"x", "keys", "append", "sqrt"}
+    assert set(first) >= {"x", "keys", "append()", "sqrt()"}
     assert all(kind is None or kind in world.builtins[f"read.{name}"] for name, kind in first.items())
-    assert (first["append"], first["x"]) == (list, None)
+    assert (first["append()"], first["x"]) == (list, None)

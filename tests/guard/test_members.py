@@ -1,4 +1,4 @@
-"""What the reviewed rows grant, against the classes and modules of this Python and these libraries.
+"""What the reviewed rows grant, against the classes and modules of this Python.
 
 Run as a program, this file adds to the rows what they lack: whoever commits that has looked at each name. It is to be
 run on each Python, since a name may be of one alone.
@@ -7,27 +7,19 @@ run on each Python, since a name may be of one alone.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import textwrap
 import types
-from pathlib import Path
 
 import pytest
 
-from cellblock.guard.audits import _HOME_OF, LIBRARIES, audit_of
-from cellblock.guard.members import LIBRARIES as OF_LIBRARIES
-from cellblock.guard.members import STANDARD, file_of, row_name, rows
+from cellblock.guard.audits import _HOME_OF, audit_of
+from cellblock.guard.members import MEMBERS, row_name, rows
 from cellblock.guard.world import World
-from cellblock.policy import Policy
-
-
-def _installed() -> list[str]:
-    return sorted(name for name in {one.partition(".")[0] for one in LIBRARIES} if importlib.util.find_spec(name))
 
 
 def _world() -> World:
     """A world that has met every class that an audit is about."""
-    world = World(Policy(libraries=_installed()), write=lambda stream, text: None)
+    world = World(write=lambda stream, text: None)
     for name in _HOME_OF:
         if audit_of(name) is not None:
             world.importer.module(name)
@@ -55,14 +47,13 @@ def unreviewed() -> dict[str, set[str]]:
 
 
 def test_each_public_name_was_looked_at() -> None:
-    """What this Python or its libraries add is refused; here somebody is told to look at it."""
+    """What this Python adds is refused; here somebody is told to look at it."""
     assert unreviewed() == {}
 
 
-@pytest.mark.parametrize("path", [STANDARD, OF_LIBRARIES], ids=["standard", "libraries"])
-def test_rows_are_in_order_and_name_nothing_private(path: Path) -> None:
-    found = rows(path)
-    assert path.read_text() == written(path, {name: set(names) for name, names in found.items()})
+def test_rows_are_in_order_and_name_nothing_private() -> None:
+    found = rows()
+    assert MEMBERS.read_text() == written({name: set(names) for name, names in found.items()})
     assert not [one for names in found.values() for one in names if one.startswith("_") or not one.isidentifier()]
 
 
@@ -81,9 +72,9 @@ def test_a_name_without_a_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
             get(one, "added")
 
 
-def written(path: Path, found: dict[str, set[str]]) -> str:
+def written(found: dict[str, set[str]]) -> str:
     """The text of a file of rows."""
-    head = [line for line in path.read_text().splitlines() if line.startswith("#")] if path.exists() else []
+    head = [line for line in MEMBERS.read_text().splitlines() if line.startswith("#")]
     body = [
         textwrap.fill(
             f"{name}: {' '.join(sorted(names))}",
@@ -98,13 +89,11 @@ def written(path: Path, found: dict[str, set[str]]) -> str:
 
 
 def _add() -> None:
-    for path in (STANDARD, OF_LIBRARIES):
-        found = {name: set(names) for name, names in rows(path).items()}
-        for name, names in unreviewed().items():
-            if file_of(name) == path:
-                found[name] = found.get(name, set()) | names
-                print(name, *sorted(names))
-        path.write_text(written(path, found))
+    found = {name: set(names) for name, names in rows().items()}
+    for name, names in unreviewed().items():
+        found[name] = found.get(name, set()) | names
+        print(name, *sorted(names))
+    MEMBERS.write_text(written(found))
 
 
 if __name__ == "__main__":

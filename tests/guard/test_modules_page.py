@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.guard.audits import _HOME_OF, LIBRARIES, audit_of
+from cellblock.guard.audits import _HOME_OF, audit_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "nearly-python-modules.md"
 HEAD = """# Modules at `trust_level="local"`
 
 What code behind the guard can import, and what it finds there. All that is not named here is refused. Of classes, the
-attributes that `cellblock/guard/members.txt` and `…/libraries/members.txt` name can be read, or those that the audit
-names itself (`…/guard/stdlib`, `…/guard/libraries`). What a later Python or library adds is refused until it is named
-there.
+attributes that `cellblock/guard/members.txt` names can be read, or those that the audit names itself
+(`…/guard/stdlib`). What a later Python adds is refused until it is named there.
 *Replaced* members have the name and the manners of the original, but go through the guard's checks, or work on the
 session's own state in place of the process's. Members that came with a later version of Python are there where it is.
 
-A policy can grant fewer: `Policy(modules=["math", "json"])`. Packages have to be named: `Policy(libraries=["numpy"])`.
+A policy can grant fewer: `Policy(modules=["math", "json"])`. Packages beside the standard library are
+[trusted](nearly-python.md#trusted-packages), `Policy(trusted=["pandas"])`, and have no audit.
 This page is written by a test from the audits, and compared with them by it.
 """
 
@@ -48,25 +48,18 @@ def _section(name: str) -> str:
 
 
 def page(names: list[str]) -> str:
-    standard = [_section(name) for name in names if name not in LIBRARIES]
-    packages = [_section(name) for name in names if name in LIBRARIES]
-    return "\n".join(
-        [HEAD, "## The standard library\n", *standard, "## Packages, where a policy names them\n", *packages]
-    )
+    return "\n".join([HEAD, "## The standard library\n", *map(_section, names)])
 
 
 def test_the_page_is_what_the_audits_say() -> None:
     if sys.version_info[:2] != (3, 11):
         pytest.skip("members differ by version; the page is of 3.11")
-    for package in ("numpy", "pandas"):
-        pytest.importorskip(package)
     assert PAGE.read_text() == page(sorted(_HOME_OF))
 
 
-def test_each_module_that_is_named_exists_or_is_a_package() -> None:
+def test_each_module_that_is_named_exists() -> None:
     for name in _HOME_OF:
-        if name not in LIBRARIES:
-            importlib.import_module(name)
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from runner import guarded
 
-from cellblock.policy import Policy
+from cellblock.policy import RARE, Policy
 
 FILES = sorted((Path(__file__).parent / "smoke").glob("*.py"))
 
@@ -36,7 +36,7 @@ def test_attempt_reaches_nothing(path: Path) -> None:
     source = path.read_text()
     _, _, verdict = source.splitlines()[0].removeprefix("# ").partition(" ")
     canary = Canary()
-    policy = Policy().cls(Canary, include=["public"], constructable=False)
+    policy = Policy(also=RARE).cls(Canary, include=["public"], constructable=False)
     shown = guarded(source, policy, {"canary": canary})
     assert canary.calls == []
     assert vars(canary) == {"secret": "the secret", "public": "open", "calls": []}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import types
 from typing import Any
 
@@ -190,6 +191,15 @@ PROGRAMS = {
     "d['a'] = a; print(len(d), d['a'] is a)",
     "variables": "import contextvars\nv = contextvars.ContextVar('v', default=1)\nt = v.set(2)\n"
     "print(v.get())\nv.reset(t)\nprint(v.get(), v.name)",
+    "signatures of all kinds": "import inspect, functools\n"
+    "class A:\n    def __init__(self, a, b=1): pass\n    def m(self, c, *d): pass\n"
+    "    @classmethod\n    def k(cls, e): pass\n"
+    "    @staticmethod\n    def s(f): pass\n    def __call__(self, g): pass\n"
+    "class B(A): pass\nclass C: pass\nclass D:\n    def __new__(cls, h): pass\n"
+    "@functools.wraps(A.m)\ndef w(*given): pass\n@functools.lru_cache\ndef c(i, /, j): pass\n"
+    "for one in (A, B, C, D, A(1).m, A.m, A.k, A.s, A(1), w, c, functools.partial(A.m, 1), len):\n"
+    "    print(inspect.signature(one))\n"
+    "for one in (3, 'x'):\n    try: inspect.signature(one)\n    except TypeError as error: print(error)",
     "signatures": "import inspect\ndef f(a, b: int = 2, *c, d=None, **e) -> str: ...\nprint(inspect.signature(f))\n"
     "print(list(inspect.signature(f).parameters), inspect.isfunction(f), inspect.isclass(int))",
     "a failure as text": "import traceback\ntry:\n    1 / 0\nexcept ZeroDivisionError as e:\n"
@@ -249,8 +259,22 @@ REFUSED = {
     "a context's items": "import contextvars\ncontextvars.copy_context()",
     "files of trees": "import xml.etree.ElementTree as E\nE.parse('/etc/passwd')",
     "files of arrays": "import array\narray.array('b').fromfile",
+    "an object of another class": "import argparse\nargparse.Namespace(**{'__class__': int})",
+    "a library's protocol on an object": "import argparse\nargparse.Namespace(**{'__array_interface__': {}})",
+    "a name that is set by words": "import argparse\nclass A: __slots__ = ()\np = argparse.ArgumentParser()\n"
+    "p.add_argument('--x', dest='__class__')\np.parse_args(['--x', '1'], namespace=argparse.Namespace())",
     "a default of the host's": "import inspect\nprint(inspect.signature(held).parameters['x'].default.secret)",
 }
+
+
+def test_a_signature_is_read_off_a_function_and_no_text() -> None:
+    sys.modules["settings"] = settings = types.ModuleType("settings")
+    settings.KEY = "CANARY"  # type: ignore[attr-defined]
+    try:
+        source = "import inspect\nclass C:\n    'C(x=settings.KEY)\\n--\\n\\n'\nprint(inspect.signature(C))"
+        assert guarded(source).text == "()\n"
+    finally:
+        del sys.modules["settings"]
 
 
 HELD = types.SimpleNamespace(secret="CANARY")
@@ -267,7 +291,7 @@ def test_what_reaches_out_is_refused(what: str) -> None:
 
 @pytest.mark.parametrize(
     ("module", "word"),
-    [("os", "content"), ("threading", "asyncio"), ("pickle", "json"), ("os.path", "content"), ("numpy", "libraries")],
+    [("os", "content"), ("threading", "asyncio"), ("pickle", "json"), ("os.path", "content"), ("numpy", "trusted=[")],
 )
 def test_a_module_that_is_not_granted_says_what_to_use(module: str, word: str) -> None:
     for source in (f"import {module}", f"from {module} import x"):

@@ -192,7 +192,7 @@ def test_values_cross_both_ways_as_without_a_policy(laid: Session) -> None:
 
 def test_same_seed_gives_the_same_numbers_of_numpy(open_session: Callable[..., Session]) -> None:
     pytest.importorskip("numpy")
-    options = {"seed": 7, "policy": Policy(modules=["numpy"])}
+    options = {"seed": 7, "policy": Policy(trusted=["numpy"])}
     told = [
         open_session(**options, **level).run("import numpy; float(numpy.random.rand())").value
         for level in ({}, {}, {"trust_level": "local"}, {"trust_level": "local"})
@@ -278,13 +278,14 @@ def test_what_the_sessions_interpreter_cannot_import_keeps_it_from_opening(
     assert "installed for the session's interpreter" in caught.value.hint
 
 
-def test_library_is_granted_by_either_argument(open_session: Callable[..., Session]) -> None:
+def test_package_is_trusted_by_name(open_session: Callable[..., Session]) -> None:
     pytest.importorskip("numpy")
-    for policy, preload in ((Policy(libraries=["numpy"]), []), (Policy(modules=["math", "numpy"]), ["numpy"])):
-        session = open_session(policy=policy, preload=preload)
+    for preload in ([], ["numpy"]):
+        session = open_session(policy=Policy(modules=["math"], trusted=["numpy"]), preload=preload)
         assert session.run("import numpy.random\nnumpy.random.default_rng(1).integers(1, 2)").value == 1
         assert session.run("import numpy as np\nint(np.arange(4).sum())").value == 6
-        assert session.run("hasattr(np, 'load')").value is False
+        assert session.run("hasattr(np, '_core'), hasattr(np.lib, 'os')").value == (False, False)
+        assert session.run("import numpy.f2py.crackfortran as f\nf.os").error.kind == "refused"  # type: ignore[union-attr]
     error = open_session(policy=Policy()).run("import numpy").error
     assert error is not None
     assert error.kind == "refused"

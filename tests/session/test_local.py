@@ -590,7 +590,7 @@ def test_clear_leaves_no_value_of_before() -> None:
 def test_import_that_meets_the_limit_leaves_the_library_whole_for_the_program(seconds: float) -> None:
     program = f"""
 from cellblock import *
-policy, limits = Policy(libraries=["numpy", "pandas"]), ExecutionLimits(timeout_seconds={seconds})
+policy, limits = Policy(trusted=["numpy", "pandas"]), ExecutionLimits(timeout_seconds={seconds})
 with Session(trust_level="local", policy=policy, limits=limits) as session:
     print(session.run("import numpy, pandas\\nwhile True: pass").state.value)
     import numpy, pandas

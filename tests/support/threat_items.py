@@ -33,7 +33,7 @@ ITEMS: dict[str, dict[str, str]] = {
         "eval, exec, compile": "eval exec compile",
         "dataclass, namedtuple, timeit, Template": "dataclass-annotations-as-code namedtuple-field-names timeit "
         "string-template-subclass",
-        "numpy and pandas": "pandas-eval pandas-query-at numpy-load-pickle",
+        "numpy and pandas": "package-that-is-not-trusted numpy-frompyfunc-getattr pandas-pipe",
         "pickle and friends": "pickle-loads marshal copy-reduce",
     },
     "L6": {

@@ -30,7 +30,7 @@ def system(prompts: Prompts, workplace: Workplace) -> str:
         seconds=f"{limits.timeout_seconds:g}",
         megabytes=limits.max_memory_mb,
         output=limits.max_output_bytes,
-        modules=", ".join([modules, *(policy.libraries if policy is not None else ())]),
+        modules=", ".join([modules, *(policy.trusted if policy is not None else ())]),
         network=_NETWORK.format(", ".join(map(str, listed))) if listed else "there is no network",
         packages=_INSTALLED if listed else "Packages can be imported, none can be installed.",
     )

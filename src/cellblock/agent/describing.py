@@ -93,8 +93,9 @@ def _policy_told(policy: Policy | None) -> dict[str, object] | None:
         return None
     return {
         "modules": None if policy.modules is None else list(policy.modules),
-        "libraries": list(policy.libraries),
+        "trusted": list(policy.trusted),
         "without": sorted(policy.without),
+        "also": sorted(policy.also),
         "format_index": policy.format_index,
         "functions": [grant.name for grant in policy.functions],
         "classes": [grant.name for grant in policy.classes],

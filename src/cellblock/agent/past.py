@@ -23,7 +23,7 @@ _MOST_STEPS = 10_000
 """Of an attempt. Each is another step of the loop, which looks at all before it."""
 _WITHOUT_CELL = frozenset(("no code", "not run again"))
 _TOKENS = {"input": int, "output": int, "cached": int, "cost": (int, float, None)}
-_NAMES = ("modules", "libraries", "without", "classes", "granted", "functions")
+_NAMES = ("modules", "trusted", "without", "also", "classes", "granted", "functions")
 _POLICY = {**{name: [str] for name in _NAMES}, "modules": ([str], None), "format_index": bool}
 _SHAPES: dict[str, object] = {
     "run": {"task": str, "version": str, "python": str, "attempts": int, "inputs": {...: object}, "verify": bool,

@@ -79,9 +79,9 @@ async def areplay(
     digests.
 
     A log decides nothing that widens what its code reaches. `mounts`, `network`, a `container` and weaker `walls` or a
-    weaker `trust_level` than "isolated" are given by whoever replays, or are those of `agent`; so are libraries of a
-    `policy` at "local", limits above the usual `limits`, and more than `attempts` at a task. The seed, a stronger level
-    and lower limits are the log's.
+    weaker `trust_level` than "isolated" are given by whoever replays, or are those of `agent`; so are packages that
+    a `policy` trusts at "local", limits above the usual `limits`, and more than `attempts` at a task. The seed, a
+    stronger level and lower limits are the log's.
 
     LogError for what is no log, and for a run that cannot be done again; it says why.
     """
@@ -307,15 +307,16 @@ def _options(
 
 
 def _policy_of(path: PathLike, run: Mapping[str, Any], level: str) -> Policy | None:
-    """The policy of a log: behind walls it takes away, and at local whoever replays grants its libraries."""
+    """The policy of a log: behind walls it takes away, and at local whoever replays names what it adds."""
     told = run["policy"]
     if told is None:
         return None
-    if level == "local" and told["libraries"]:
-        raise LogError(
-            f"the run in {path} used {', '.join(told['libraries'])} of its program", hint="give policy= or agent="
-        )
-    return Policy(**{name: told[name] for name in ("modules", "libraries", "without", "format_index")})
+    if level == "local" and (added := [*told["trusted"], *told["also"]]):
+        raise LogError(f"the run in {path} trusted {line(', '.join(added))}", hint="give policy= or agent=")
+    try:
+        return Policy(**{name: told[name] for name in ("modules", "trusted", "without", "also", "format_index")})
+    except ValueError as error:
+        raise LogError(f"the policy in {path} cannot be: {line(str(error))}", hint="give policy=") from error
 
 
 def _stand_in(spec: Mapping[str, Any]) -> Callable[..., Any]:

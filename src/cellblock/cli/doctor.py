@@ -24,7 +24,10 @@ GIVEN_UP = (
     "for an ordinary user, an account for each session: the limit of processes counts all that the user runs",
 )
 """What a session without namespaces does not give."""
-_LOCAL_WORKS = "works here: a cell ran, and one that it does not let run was refused"
+_LOCAL_WORKS = (
+    "works here: a cell ran, and one that it does not let run was refused. It is a guard against mistakes and known "
+    "escapes, in your own process; for code you do not trust use isolated, the default"
+)
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

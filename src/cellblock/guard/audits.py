@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from functools import cache
 
 from cellblock.guard.tables import ModuleAudit
-from cellblock.policy import Policy
 
 _HOMES = {
     "cellblock.guard.stdlib.numbers": "math cmath statistics decimal fractions random numbers",
@@ -26,17 +24,9 @@ _HOMES = {
     "cellblock.guard.stdlib.paths": "pathlib",
     "cellblock.guard.stdlib.arguments": "argparse",
 }
-_LIBRARIES = {
-    "cellblock.guard.libraries.numpy": "numpy numpy.random numpy.linalg numpy.fft numpy.char numpy.typing",
-    "cellblock.guard.libraries.pandas": "pandas pandas.errors",
-    "cellblock.guard.libraries.matplotlib": "matplotlib matplotlib.pyplot matplotlib.patches matplotlib.lines "
-    "matplotlib.ticker matplotlib.colors matplotlib.dates matplotlib.gridspec matplotlib.cm",
-}
-LIBRARIES = frozenset(name for names in _LIBRARIES.values() for name in names.split())
-"""Modules of packages that a policy has to name."""
 STANDARD = frozenset(name for names in _HOMES.values() for name in names.split())
 """Modules of the standard library that have an audit."""
-_HOME_OF = {name: home for home, names in (_HOMES | _LIBRARIES).items() for name in names.split()}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def audited(name: str) -> bool:
@@ -44,17 +34,11 @@ def audited(name: str) -> bool:
     return name in _HOME_OF and audit_of(name) is not None
 
 
-def libraries(policy: Policy) -> list[str]:
-    """The packages with an audit that a policy names, among its libraries or its modules."""
-    named = {name.partition(".")[0] for name in (*policy.libraries, *(policy.modules or ()))}
-    return sorted(named & LIBRARIES)
-
-
 @cache
 def audit_of(name: str) -> ModuleAudit | None:
     """The audit of a module, None where there is none."""
     home = _HOME_OF.get(name)
-    if home is None or (name in LIBRARIES and importlib.util.find_spec(name.partition(".")[0]) is None):
+    if home is None:
         return None
     audits: tuple[ModuleAudit, ...] = importlib.import_module(home).AUDITS
     return next((audit for audit in audits if audit.name == name), None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import builtins
 import types
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, lineage, name_of, namespace, plain
+from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.heirs import Heirs
-from cellblock.guard.names import DEFINABLE, NOT_IN_METACLASS, is_dunder
+from cellblock.guard.identity import ByIdentity
+from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn
 from cellblock.guard.tables import BUILTIN_TYPES
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 EnumDict = type(EnumType.__prepare__("_", (Enum,)))
-_MARK = "class.world"
-"""Holds the world in the dict of a class that is its own; no name can be spelled so."""
+_ADOPTING = "class.adopting"
+"""Stands first in the dict that a class is made of, and in that of no class: no name can be spelled so."""
 
-BODY = "class.body"
-"""Holds the code that a class statement ran, in the dict of the class."""
+_COMPARING = frozenset(("__eq__", "__hash__"))
+_DATA = (str, bytes, int, float)
+"""Types by whose values libraries keep what they have worked out once."""
 
 _BASE = 1 << 10
 """A flag of types that can be inherited from."""
@@ -38,17 +40,34 @@ class Classes:
     def __init__(self, world: World) -> None:
         self._world = world
         self.heirs = Heirs(world)
+        self._own: ByIdentity[types.CodeType | None] = ByIdentity()
         self.texts: list[type] = []
         """Kinds of text that the code has made classes of: these may say of themselves what they are not."""
 
     def own(self, kind: type) -> bool:
         """Whether code of this world made a class."""
-        return namespace(kind).get(_MARK) is self
+        return kind in self._own
 
-    def adopt(self, kind: type) -> type:
-        """Mark a class that was made for this world just now."""
-        type.__setattr__(kind, _MARK, self)
+    def body(self, kind: type) -> types.CodeType | None:
+        """The code that a class statement of this world's ran; None for a class that was made otherwise."""
+        return self._own.get(kind)
+
+    def adopt(self, kind: type, *, like: type | None = None) -> type:
+        """Know a class that was made for this world just now as its own. `like`: the one that it was made anew of."""
+        if kind not in self._own:
+            self._own.put(kind, None if like is None else self.body(like))
+            if not issubclass(kind, property):
+                self._world.calls.remember(kind)
         return kind
+
+    def _adopting(self, defined: Any) -> Any:
+        """What a class is made of, with what has it known as this world's own before any code of its own meets it."""
+        items = list(dict.items(defined))
+        dict.clear(defined)
+        dict.__setitem__(defined, _ADOPTING, _Adopting(self))
+        for name, value in items:
+            dict.__setitem__(defined, name, value)
+        return defined
 
     def build(self, body: Any, name: str, /, *given: object, **named: Any) -> object:
         """The class statement."""
@@ -57,8 +76,11 @@ class Classes:
         metaclass = named.pop("metaclass", None)
         if metaclass is self._world.type:
             metaclass = type
-        if metaclass is not None and not isinstance(metaclass, type) and not callable(metaclass):
-            raise TypeError("metaclass must be callable")
+        if metaclass is not None and not isinstance(metaclass, type):
+            if not callable(metaclass):
+                raise TypeError("metaclass must be callable")
+            self.require_feature("metaclasses", "what makes classes in place of a metaclass")
+            metaclass = self._world.calls(metaclass)
         metaclass, prepared, named = types.prepare_class(
             name, bases, {**named, **({} if metaclass is None else {"metaclass": metaclass})}
         )
@@ -73,20 +95,20 @@ class Classes:
         else:
             self._require_namespace(prepared, metaclass, exact=False)
 
-        def finish(name: str, bases: tuple[type, ...], defined: Any, **named: Any) -> Any:
+        def finish(name: str, bases: tuple[type, ...], defined: Any, /, **named: Any) -> Any:
             if bases is not given and bases != given:
                 defined["__orig_bases__"] = given
             self._require_namespace(defined, metaclass)
             self._require_methods(bases, defined)
             found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)
-            if self._is_foreign(metaclass):  # its own by the time that hooks see it
-                dict.__setitem__(defined, _MARK, self)
+            if self._is_foreign(metaclass):
+                defined = self._adopting(defined)
             made = metaclass(name, bases, defined, **named)
             if isinstance(made, type) and self._is_made_by_type(metaclass):
                 self.adopt(made)
-            if issubclass(type(made), type) and self.own(made) and BODY not in namespace(made):
-                type.__setattr__(made, BODY, body.__code__)
+            if issubclass(type(made), type) and self.own(made) and self.body(made) is None:
+                self._own.put(made, body.__code__)
             self.heirs.note(made, found)
             return made
 
@@ -108,9 +130,9 @@ class Classes:
         self._require_methods(bases, defined)
         names = self.heirs.require(bases, metaclass, defined)
         self._tame(defined)
-        dict.__setitem__(defined, _MARK, self)
         if "__module__" not in defined:
             defined["__module__"] = self._world.globals["__name__"]
+        defined = self._adopting(defined)
         found = self._foreign_new(metaclass)(metaclass, plain(name), bases, defined, **named)
         self.heirs.note(found, names)
         return self.adopt(found)
@@ -158,6 +180,8 @@ class Classes:
         for base in bases:
             if not isinstance(base, type):
                 continue  # the real error is CPython's
+            if issubclass(base, type):
+                self.require_feature("metaclasses", "a class of classes")
             if base is type or self.own(base):
                 continue
             if issubclass(base, str | bytes | bytearray):
@@ -169,6 +193,11 @@ class Classes:
                 raise TypeError("type 'range' is not an acceptable base type")
             if audit is None or not audit.subclassable:
                 raise denied(f"{name_of(base)} cannot be inherited from", "class")
+
+    def require_feature(self, feature: str, what: str) -> None:
+        """That the policy has one of the rare parts of the language."""
+        if feature in self._world.policy.off:
+            raise denied(f"{what} is switched off", feature)
 
     def _is_foreign(self, metaclass: object) -> bool:
         return isinstance(metaclass, type) and not self.own(metaclass)
@@ -183,6 +212,8 @@ class Classes:
     def _require_metaclass(self, metaclass: type) -> None:
         if metaclass is type or self.own(metaclass) or metaclass in self._world.metaclasses:
             return
+        if module_of(metaclass) in self._world.trusted:
+            return
         raise denied(f"{name_of(metaclass)} cannot be a metaclass", "class")
 
     def _require_namespace(self, defined: Any, metaclass: object, *, exact: bool = True) -> None:
@@ -193,12 +224,20 @@ class Classes:
                 raise denied(f"a class cannot define {name!r:.100}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")
+            if name in HOOKS:
+                self.require_feature("hooks", f"defining {name}")
+            if name in CALLED:
+                self._world.calls.require_method(name, dict.__getitem__(defined, name))
         slots = defined.get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else slots if isinstance(slots, (tuple, list, dict)) else ():
             if isinstance(name, str) and is_dunder(plain(name)) and plain(name) not in (*DEFINABLE, "__weakref__"):
                 raise denied(f"a class cannot define {plain(name)}", "class")
 
     def _require_methods(self, bases: tuple[Any, ...], defined: Any) -> None:
+        classes = [one for base in bases if isinstance(base, type) for one in lineage(base)]
+        for name in _COMPARING:
+            if name in defined or any(self.own(one) and name in namespace(one) for one in classes):
+                self._require_comparing(classes, name)
         if any(isinstance(base, type) and issubclass(base, type) for base in bases):
             for name in NOT_IN_METACLASS & set(defined):
                 raise denied(f"a metaclass cannot define {name}", "class")
@@ -225,10 +264,34 @@ class Classes:
         if where is not None and not self.own(where):
             type.__setattr__(kind, "__getattribute__", _of_plain_names(namespace(where)["__getattribute__"]))
 
+    def _require_comparing(self, classes: Sequence[type], name: str) -> None:
+        """That a class may say what it equals: of data, caches of the process would ask it from then on."""
+        data = next((one for one in _DATA if one in classes), None)
+        if name in _COMPARING and data is not None:
+            self.require_feature("hooks", f"defining {name} of a kind of {data.__name__}")
+
     def require_defined(self, kind: type, name: str) -> None:
         """That a class may get an attribute of this name."""
+        self._require_comparing(lineage(kind), name)
         if is_dunder(name) and (name not in DEFINABLE or (issubclass(kind, type) and name in NOT_IN_METACLASS)):
             raise denied(f"a class cannot define {name}", "class")
+        if name in HOOKS:
+            self.require_feature("hooks", f"defining {name}")
+
+
+class _Adopting:
+    """Is told of the class that is made of the dict it stands in, first of all, and does not stay in it."""
+
+    __slots__ = ("_classes",)
+
+    def __init__(self, classes: Classes) -> None:
+        self._classes: Classes | None = classes
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        classes, self._classes = self._classes, None
+        if classes is not None and namespace(owner).get(_ADOPTING) is self:
+            type.__delattr__(owner, _ADOPTING)
+            classes.adopt(owner)
 
 
 def _of_plain_names(method: Any) -> Callable[[Any, str], Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cellblock.policy import UNTRUSTED
+
 _ISOLATED = 'use trust_level="isolated" without a policy, where code has a process of its own'
 
 _INSTEAD = {
@@ -15,8 +17,6 @@ _INSTEAD = {
     "ctypes mmap gc site sysconfig platform": f"it reaches into the process: {_ISOLATED}",
     "getopt optparse": "there is no command line: bind the values as names, or give them to argparse",
     "unittest pytest": "use assert",
-    "numpy pandas matplotlib": "grant it by its name: Policy(libraries=[…])",
-    "seaborn plotly": f"return the numbers and let the host draw them, or {_ISOLATED}",
     "gzip bz2 lzma tarfile zipfile": "zlib takes bytes in memory",
 }
 _BY_NAME = {name: instead for listed, instead in _INSTEAD.items() for name in listed.split()}
@@ -24,4 +24,6 @@ _BY_NAME = {name: instead for listed, instead in _INSTEAD.items() for name in li
 
 def instead_of(module: str) -> str:
     """What to use instead of a module; "" where there is nothing to say but that it was not granted."""
-    return _BY_NAME.get(module.partition(".")[0], "")
+    package = module.partition(".")[0]
+    trusted = f"Policy(trusted=[{package!r}]) grants it, which guards against mistakes only: else {_ISOLATED}"
+    return _BY_NAME.get(package, "" if package in UNTRUSTED else trusted)

@@ -7,8 +7,10 @@ code asks first. It runs no code of the object's: classes are looked at through 
 
 from __future__ import annotations
 
+import functools
 import types
-from collections.abc import Callable, Iterable
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping
 from enum import EnumType
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.names import (
+    CALLED,
     DESCRIBING,
     ERROR_PARTS,
     OPERATIONS,
@@ -30,7 +33,7 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
 from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
-from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, view_of_copy
+from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, require_instance
 
 if TYPE_CHECKING:
@@ -70,6 +73,8 @@ class Gates:
         self._statics: dict[str, set[type]] = {}
         self._groups: dict[Group, set[type]] = {}
         self._swaps: dict[str, dict[type, Any]] = {}
+        self._stored: dict[str, set[type]] = {}
+        """By name, the classes of the code's own on an instance of which it was ever set; "" for any name."""
         self._swapped: dict[tuple[type, str], Any] = {}
         """What stands in for an attribute of instances of exactly this type, found before."""
 
@@ -77,17 +82,26 @@ class Gates:
 
     def known_reads(self, name: str) -> set[type]:
         """The set of types on which a name may be read, made when first asked for."""
-        if name.endswith(spelling.CALLED):
+        if name.endswith(spelling.BRIEF):
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            known = self.reads[name] = set()
-            if not name.startswith("_"):
-                known.update(
-                    kind for kind, audit in self._types.items() if name in audit.reads and not issubclass(kind, type)
-                )
-                known.add(Module)
+            known = self.reads[name] = {Module} if not name.startswith("_") else set()
+            self._learn(name, known, self._types)
         return known
+
+    def _learn(self, name: str, known: set[type], audits: Mapping[type, TypeAudit]) -> None:
+        """Put the types by whose rows a name may be read, or called, into its set."""
+        plain = name.removesuffix(spelling.CALLED)
+        if not plain.startswith("_"):
+            known.update(
+                kind
+                for kind, audit in audits.items()
+                if plain in audit.reads
+                and not issubclass(kind, type)
+                and (plain is name or (plain not in audit.writes and _is_method(kind, plain)))
+                and (kind not in self._world.host_types or _is_function(kind, plain))
+            )
 
     def known_writes(self, name: str) -> set[type]:
         """The set of types on which a name may be set."""
@@ -119,10 +133,7 @@ class Gates:
             self._swap(name, audits)
         self._swapped.clear()
         for name, known in self.reads.items():
-            if not name.startswith("_"):
-                known.update(
-                    kind for kind, audit in audits.items() if name in audit.reads and not issubclass(kind, type)
-                )
+            self._learn(name, known, audits)
 
     def group(self, group: Group) -> tuple[set[type], Callable[[Any], Any]]:
         """The set of types on which all names of a group may be had, and what looks at an object of another."""
@@ -131,7 +142,8 @@ class Gates:
         def watch(value: Any) -> Any:
             kind = type(value)
             if not self._grants_all(group, value, kind):
-                return Watched(self, value)
+                called = {one.removesuffix(spelling.CALLED) for one in group.reads if one.endswith(spelling.CALLED)}
+                return Watched(self, value, called)
             if len(known) < _MAX_KNOWN:
                 known.add(kind)
             return value
@@ -156,12 +168,14 @@ class Gates:
 
     def _forget(self, name: str) -> None:
         """A class of the code's own lost an attribute: what it hid may be seen again."""
-        for sets in (self.reads, self.writes, self._statics):
-            if name in sets:
-                sets[name].difference_update([kind for kind in sets[name] if self._own(kind)])
-        self._ask_first(name, None)
+        called = name + spelling.CALLED
+        for sets, one in ((self.reads, name), (self.writes, name), (self._statics, name), (self.reads, called)):
+            if one in sets:
+                sets[one].difference_update([kind for kind in sets[one] if self._own(kind)])
+        for one in (name, called):
+            self._ask_first(one, None)
         for group, known in self._groups.items():
-            if name in group.reads or name in group.writes:
+            if not {name, called}.isdisjoint((*group.reads, *group.writes)):
                 known.difference_update([kind for kind in known if self._own(kind)])
 
     def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:
@@ -187,8 +201,11 @@ class Gates:
         kind = type(value)
         if kind is super and name == "__init__" and self._binds(value):  # often
             return value
-        if name[-1:] == ")":  # spelling.CALLED
-            return value if kind in _TEXTS else self.read(value, name.removesuffix(spelling.CALLED))
+        if name[-1:] == ")":
+            if name.endswith(spelling.CALLED):
+                return self._read_called(value, kind, name)
+            called = name.removesuffix(spelling.BRIEF) + spelling.CALLED
+            return value if kind in _TEXTS else self._read_called(value, kind, called)
         swapped = self._swapped.get((kind, name))
         if swapped is not None:
             return types.SimpleNamespace(**{name: swapped(self._world, value)})
@@ -216,9 +233,53 @@ class Gates:
         if is_dunder(name):
             return self._read_dunder(value, kind, name, own)
         found = self._decide(lineage(kind), name, value)
+        if found is value and kind in self._world.host_types and self._hands_out(value, kind, name):
+            return value
         if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
+
+    def _hands_out(self, value: Any, kind: type, name: str) -> bool:
+        """Whether what a granted object has under a name is a function of C, which may be called then."""
+        where = holder(lineage(kind), name)
+        member = held(value).get(name) if where is None else namespace(where)[name]
+        member = member.__func__ if type(member) is staticmethod else member
+        if type(member) not in (types.BuiltinFunctionType, functools.partial):
+            return False
+        self._world.calls.grant(member)
+        return True
+
+    def _read_called(self, value: Any, kind: type, called: str) -> Any:
+        """What to read the name of a method from that is called: the object itself, or what holds what may be."""
+        if kind in self.known_reads(called):
+            return value
+        name = called.removesuffix(spelling.CALLED)
+        found = self.read(value, name)
+        if kind is super and name in CALLED:
+            return found  # classes have no other than may be called
+        if found is value and self._own(kind) and self._calls_own(value, kind, name):
+            self._remember(self.reads, called, kind)
+            return value
+        try:
+            member = getattr(found, name)
+        except AttributeError:
+            if found is value and not self._own(kind):
+                return value  # there is none, which is told where it is read
+            raise
+        mine = self._own(kind) or kind is super or (issubclass(kind, type) and self._own(value))
+        return Holding(name, self._world.calls(member) if mine else self._world.calls.member(member))
+
+    def _calls_own(self, value: Any, kind: type, name: str) -> bool:
+        """Whether a name of instances of a class of the code's own is a function of its own, and nothing hides it."""
+        classes = lineage(kind)
+        where = holder(classes, name)
+        if where is None or type(namespace(where)[name]) is not types.FunctionType:
+            return False
+        hidden = name in held(value) or any(kind in self._stored.get(one, ()) for one in (name, ""))
+        looked_up = holder(classes, "__getattribute__")
+        return not (hidden or is_dunder(name)) and looked_up is not None and not self._own(looked_up) and not any(
+            name in namespace(one).get("__dataclass_fields__", ()) for one in classes
+        )
 
     def _binds(self, value: Any) -> bool:
         """Whether `__init__` of a super object is bound, and none of a class of the host's."""
@@ -342,6 +403,8 @@ class Gates:
             if audit is not None and name in audit.statics and where is not None:
                 checked = self._of_instances(where, name)
                 if checked is None:
+                    if type(static := namespace(where)[name]) is staticmethod:
+                        self._world.calls.grant(static.__func__)
                     self._remember(self._statics, name, value)
                     return value
                 return checked
@@ -353,6 +416,8 @@ class Gates:
 
     def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
         meta = holder(lineage(kind), name)
+        if meta is ABCMeta and name == "register":
+            self._world.classes.require_feature("hooks", "registering with an abstract class")
         if meta is None:
             if self._own(value) or value in BUILTIN_TYPES or value is Range or _is_member(value, name):
                 return value  # there is none, unless a metaclass makes one
@@ -367,6 +432,9 @@ class Gates:
 
     def _of_instances(self, where: type, name: str) -> Holding | None:
         """What is had of a class in place of what it defines for its instances; None for what may be had as it is."""
+        audit = self._types.get(where)
+        if audit is not None and audit.trusted:
+            return None
         found = self._unbound.of(where, name, host=where in self._world.host_types)
         return None if found is None else Holding(name, found)
 
@@ -386,7 +454,7 @@ class Gates:
         if name == "__class__" and self._own(value):
             return Holding(name, self._world.typeof(value))
         if name == "__dict__" and self._own(value):
-            return Holding(name, types.MappingProxyType(self._world.shown(namespace(value))))
+            return Holding(name, types.MappingProxyType(self._shown(value)))
         if name in ("__setattr__", "__delattr__", "__getattribute__"):
             return Holding(name, lambda instance, *given: self._checked_method(instance, name)(*given))
         if name == "__members__" and issubclass(kind, EnumType) and (self._own(value) or self._audited(value)):
@@ -407,6 +475,14 @@ class Gates:
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+
+    def _shown(self, kind: type) -> dict[str, Any]:
+        """What a class of the code's own holds that is the code's: no descriptor by which its objects are read."""
+        return {
+            name: value
+            for name, value in self._world.shown(namespace(kind)).items()
+            if type(value) not in _DESCRIPTORS and self._heirs.may_read_class(kind, name)
+        }
 
     def _own_init(self, kind: Any, where: type) -> Any:
         """`__init__` of a class of the host, for what the code made of it: it would make a host's object anew."""
@@ -468,7 +544,7 @@ class Gates:
                 return Holding(name, self._world.own_dict(function))
             if not is_dunder(name) or name in _OF_FUNCTIONS:
                 return value
-        elif name in self._world.open_functions.get(function, ()):
+        elif name in self._world.open_functions.get(function, ()) or self._world.trusted.shows(function, name):
             return value
         elif name not in function.__dict__ and not is_dunder(name):
             return value  # there is none, and CPython says so
@@ -528,13 +604,16 @@ class Gates:
                 if not self._heirs.may_set(value, name):
                     raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
                 self._forget(name)
-                return value
+                return _Methods(self._world, value) if name in CALLED else value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
         if name == "__dict__":
             return self._write_dict(value, kind)
         if self._own(kind):
             if self._world.hides(kind, name):
                 raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+            if kind in self.reads.get(name + spelling.CALLED, ()):
+                self._forget(name)  # it may hide a method from now on
+            self._stored.setdefault(name, set()).add(kind)
             self._remember(self.writes, name, kind)
             return value
         if kind is types.FunctionType and self._world.made(value):
@@ -547,7 +626,7 @@ class Gates:
             audit = self._types.get(one)
             if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):
                 return value
-        if self._is_closed(kind):
+        if kind in VALUES:
             return value  # it cannot be, and CPython says so
         raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
 
@@ -564,6 +643,9 @@ class Gates:
 
     def real_dict(self, given: Any, value: Any) -> Any:
         """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
+        self._stored.setdefault("", set()).add(type(value))
+        for name in [one for one in self.reads if one.endswith(spelling.CALLED)]:
+            self._forget(name.removesuffix(spelling.CALLED))
         self._world.classes.tame_lookups(type(value))
         if type(given) is not OwnDict:
             if type(given) is not dict:
@@ -594,6 +676,24 @@ class Gates:
                 raise denied(
                     f"attribute {name!r} of class {name_of(kind)!r} cannot be deleted: it hides another", "store"
                 )
+
+
+_DESCRIPTORS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+_METHODS = (
+    types.FunctionType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
+    types.WrapperDescriptorType, staticmethod, classmethod,
+)  # fmt: skip
+
+
+def _is_function(kind: type, name: str) -> bool:
+    where = holder(lineage(kind), name)
+    return where is not None and type(namespace(where)[name]) is types.FunctionType
+
+
+def _is_method(kind: type, name: str) -> bool:
+    """Whether a class has a method of this name for its instances."""
+    where = holder(lineage(kind), name)
+    return where is not None and type(namespace(where)[name]) in _METHODS
 
 
 def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:
@@ -627,6 +727,25 @@ class _Shared:
 
     def __delattr__(self, name: str) -> None:
         raise TypeError("cannot delete __dict__")
+
+
+class _Methods:
+    """A class, as far as what the interpreter calls by itself may be set on it."""
+
+    __slots__ = ("_kind", "_world")
+    _kind: type
+    _world: World
+
+    def __init__(self, world: World, kind: type) -> None:
+        object.__setattr__(self, "_world", world)
+        object.__setattr__(self, "_kind", kind)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        self._world.calls.require_method(name, given)
+        setattr(self._kind, name, given)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._kind, name)
 
 
 def _bearable(spec: Any) -> Any:

@@ -6,15 +6,19 @@ import importlib
 import inspect
 from collections import ChainMap, OrderedDict, UserDict, defaultdict
 from collections.abc import Mapping, MutableMapping, MutableSequence, MutableSet
+from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import lineage, namespace
-from cellblock.guard.audits import LIBRARIES, audit_of, audited
+from cellblock.guard.audits import audit_of, audited
+from cellblock.guard.refusal import denied
 from cellblock.guard.signals import whole
 from cellblock.guard.standins import Module
 from cellblock.guard.tables import ModuleAudit, TypeAudit
+from cellblock.guard.trusted import trusts
 from cellblock.policy import Policy
 
 if TYPE_CHECKING:
@@ -31,9 +35,8 @@ def grants(policy: Policy, name: str) -> bool:
     """Whether a policy grants a module of this name. Imports nothing."""
     if name == "__future__" or any(one.name == name or one.name.startswith(name + ".") for one in policy.granted):
         return True
-    if name in LIBRARIES:
-        named = (*policy.libraries, *(policy.modules or ()))
-        return any(name == one or name.startswith(one + ".") for one in named)
+    if trusts(policy, name):
+        return True
     if not audited(name):
         return False
     return policy.modules is None or any(name == one or name.startswith(one + ".") for one in policy.modules)
@@ -59,9 +62,17 @@ class Importer:
         if not fromlist:
             return module if "." not in name else self.module(name.partition(".")[0])
         for one in fromlist:
-            if one != "*" and one not in vars(module):
+            if one != "*" and not self._has(module, name, one):
                 raise ImportError(f"cannot import name {one!r} from {name!r}: not granted [import]", name=name)
         return module
+
+    def _has(self, module: Module, name: str, member: str) -> bool:
+        if member in vars(module):
+            return True
+        if name in self._world.trusted and not hasattr(module, member):
+            with suppress(ModuleNotFoundError):
+                self.module(f"{name}.{member}")
+        return hasattr(module, member)
 
     @whole
     def module(self, name: str) -> Module:
@@ -70,10 +81,28 @@ class Importer:
         if found is None:
             if not grants(self._policy, name):
                 raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
-            if name in LIBRARIES and not audited(name):
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            if name in self._world.trusted:
+                return self._trusted(name, importlib.import_module(name))
             found = self._modules[name] = Module(name, self._members(name))
         return found
+
+    def of(self, real: ModuleType) -> Module:
+        """What stands for a module that another holds; AttributeError where it is not granted."""
+        name = real.__name__
+        found = self._trusted(name, real) if name in self._world.trusted else self.find(name)
+        if found is None:
+            raise denied(f"module {name!r} is not granted", "import")
+        return found
+
+    def find(self, name: str) -> Module | None:
+        """A module of the standard library, if it is granted."""
+        return self.module(name) if grants(self._policy, name) and audited(name) else None
+
+    def _trusted(self, name: str, real: ModuleType) -> Module:
+        if name not in self._modules:
+            trusted = self._world.trusted
+            self._modules[name] = Module(name, trusted.members(real), partial(trusted.member, real))
+        return self._modules[name]
 
     def members(self) -> dict[str, dict[str, object]]:
         """What the modules hold that were imported, by their names."""
@@ -108,7 +137,8 @@ class Importer:
             if hasattr(real, one):
                 members[one] = self._handed(getattr(real, one))
         for one, make in audit.replaced.items():
-            members[one] = make(self._world)
+            members[one] = made = make(self._world)
+            self._world.calls.grant(made)
         for one in audit.submodules:
             members[one] = self.module(f"{audit.name}.{one}")
         return members
@@ -135,7 +165,9 @@ class Importer:
     def _handed(self, value: Any) -> Any:
         if inspect.ismodule(value):
             raise TypeError(f"{value.__name__} is a module and cannot be a member")
-        return _copy_of_data(self._world.in_place_of(value))
+        handed = _copy_of_data(self._world.in_place_of(value))
+        self._world.calls.grant(handed)
+        return handed
 
 
 def class_data(kind: type, granted: Any) -> dict[str, Any]:

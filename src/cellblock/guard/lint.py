@@ -44,6 +44,7 @@ KINDS = {
     "files": "reads or writes files: leave it out with exclude=, or grant a function that does it for one place",
     "module": "is a module, which leads to every other: grant it by itself with policy.module()",
     "type": "is a metaclass, or gives one: leave it out with exclude=",
+    "trusted": "runs unguarded: this guards against mistakes only, so for code you do not trust use the level isolated",
     "foreign": "comes from another module: leave it out with exclude=, or register it where it belongs",
 }
 """What there may be to find, and what to do."""
@@ -75,7 +76,7 @@ _ANNOTATIONS = {"path": ("Path", "PathLike", "StrPath"), "module": ("ModuleType"
 
 def lint(policy: Policy) -> tuple[Finding, ...]:
     """What to look at in a policy, in the order in which it was granted."""
-    found: list[Finding] = []
+    found = [_finding(package, "trusted", "runs unguarded, with what it needs") for package in policy.trusted]
     for function in policy.functions:
         found += _of_callable(function.name, function.function)
     for grant in policy.classes:

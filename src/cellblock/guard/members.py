@@ -1,7 +1,7 @@
 """The public names of classes and modules that were looked at: one row each in `members.txt`, by hand or reviewed.
 
 A row begins with the name of a class or module; what is indented goes on with it. What no row names is refused, so what
-a later version of Python or of a library adds is refused until somebody has looked at it and put it here.
+a later version of Python adds is refused until somebody has looked at it and put it here.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-_HERE = Path(__file__).parent
-STANDARD, LIBRARIES = _HERE / "members.txt", _HERE / "libraries" / "members.txt"
-_PACKAGES = ("numpy", "pandas", "matplotlib", "mpl_toolkits")
+MEMBERS = Path(__file__).parent / "members.txt"
 
 
 def row_name(kind: type) -> str:
@@ -20,22 +18,17 @@ def row_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def file_of(name: str) -> Path:
-    """Where the row of a class or module stands."""
-    return LIBRARIES if name.partition(".")[0] in _PACKAGES else STANDARD
-
-
 def listed(name: str) -> frozenset[str]:
     """The names that the row of a class or module grants; none where it has no row."""
-    return rows(file_of(name)).get(name, frozenset())
+    return rows().get(name, frozenset())
 
 
 @cache
-def rows(path: Path) -> Mapping[str, frozenset[str]]:
-    """The rows of a file."""
+def rows() -> Mapping[str, frozenset[str]]:
+    """The rows by name."""
     found: dict[str, frozenset[str]] = {}
     name = ""
-    for line in path.read_text(encoding="ascii").splitlines():
+    for line in MEMBERS.read_text(encoding="ascii").splitlines():
         if line.startswith("#") or not line:
             continue
         head, _, rest = ("", "", line) if line.startswith(" ") else line.partition(":")

@@ -161,6 +161,14 @@ _HOOKS = frozenset(
 )
 """How classes are made, and how their attributes are looked up."""
 
+HOOKS = frozenset(
+    ["__instancecheck__", "__subclasscheck__", "__subclasshook__", "__prepare__", "__mro_entries__"],
+)
+"""What Python asks about classes that may be anybody's: defined only where a policy has "hooks"."""
+
+CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS
+"""Methods that the interpreter calls by itself."""
+
 ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
 """What an exception tells beside its arguments."""
 

@@ -8,10 +8,12 @@ looked at, and stays the receiver, so that calls, stores, deletions and augmente
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import count
+from types import FunctionType
 from typing import Any
 
 from cellblock.guard import build, sizes, spelling
@@ -19,7 +21,7 @@ from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.growth import MOST_STRIPPED
 from cellblock.guard.literals import literal_type, plain_format, plain_spec
 from cellblock.guard.magnitude import infer
-from cellblock.guard.names import DEFINABLE, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.names import DEFINABLE, HOOKS, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
 from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
 from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
@@ -54,6 +56,8 @@ _COMPARING = frozenset(("index", "count", "remove"))
 """Names of methods that compare their argument with what they search."""
 _KEYED = frozenset(("sorted", "min", "max", "sort"))
 """Names of what calls its `key` so."""
+BUILTINS = frozenset(name for name, one in vars(builtins).items() if type(one) is not FunctionType) - {"property"}
+"""Names that Python's own callables have in a cell that binds none of them."""
 
 
 class Rewriter:
@@ -79,6 +83,7 @@ class Rewriter:
         self._without = without
         self._builtins: list[ast.Name] = []
         self._operations: list[Operation] = []
+        self._callees: set[int] = set()
         self._ranges: list[ast.IfExp] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
@@ -109,7 +114,7 @@ class Rewriter:
         ranges = "range" not in self._bound
         if not ranges:
             for test in self._ranges:
-                test.orelse = build.name(test, "range")
+                test.orelse = build.call(test, spelling.CALL, build.name(test, "range"))
         for scope in self._scopes:
             _guard_handlers(scope)
             infer(scope, ranges=ranges)
@@ -180,6 +185,8 @@ class Rewriter:
             self._refuse("name", f"{name} cannot be bound", at)
         elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE:
             self._refuse("class", f"a class cannot define {name}", at)
+        elif scope.kind == "class" and name in HOOKS:
+            self._feature("hooks", f"defining {name} is switched off", at)
 
     def _name(self, node: ast.Name, scope: Scope, flags: int, slot: Slot) -> None:
         name = node.id
@@ -217,14 +224,18 @@ class Rewriter:
         ):
             receiver = node.value = _class_of(receiver)
         if type(node.ctx) is ast.Load:
+            called = _is_callee(slot)
             own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
             if name in STRIPPING and _strips_few(slot):
-                name += spelling.CALLED
+                name += spelling.BRIEF
             elif name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
                 self._swapped(node, name, scope, flags, slot, own=own)
                 return
+            elif called:
+                name += spelling.CALLED
             kind = literal_type(receiver)
-            if kind is not None and (name in READS.get(kind, ()) or (name == "format" and plain_format(receiver))):
+            formats = node.attr == "format" and plain_format(receiver)
+            if kind is not None and (formats or node.attr in READS.get(kind, ())):
                 self._push(node, "value", scope, flags)
                 return
         else:
@@ -305,7 +316,7 @@ class Rewriter:
         bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
         bound = build.placed(ast.Call(bind, [build.name(node, spelled)], []), node)
         node.value = build.name(receiver, spelled)
-        self._checked(Site(node, name, flags), own=True)
+        self._checked(Site(node, name + spelling.CALLED if _is_callee(slot) else name, flags), own=True)
         _setter(slot)(build.either(node, test, bound, node))
         if named is not None:
             self._name(named, scope, flags, slot)
@@ -415,9 +426,11 @@ class Rewriter:
         function, arguments = node.func, node.args
         name = function.id if isinstance(function, ast.Name) else None
         if isinstance(function, ast.Attribute) and function.attr in GATHERING and _spreads(node) and not node.keywords:
-            arguments.insert(0, function)
+            method = build.call(function, spelling.CALL, function)
+            arguments.insert(0, method)
             node.func = build.name(function, spelling.GATHERED)
-            self._push_list(arguments, scope, flags)
+            self._push_list(arguments[1:], scope, flags)
+            self._push_list(method.args, scope, flags)
             return
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
         compares = isinstance(function, ast.Attribute) and function.attr in _COMPARING and len(arguments) == 1
@@ -439,7 +452,47 @@ class Rewriter:
                 self._stack.append((one, scope, flags, (call.args, 0)))
             else:
                 self._stack.append((one, scope, flags, (arguments, index)))
-        self._push(node, "func", scope, flags)
+        self._callee(node, scope, flags)
+
+    def _callee(self, node: ast.Call, scope: Scope, flags: int) -> None:
+        """Have it asked inline whether what is called may be. A method is looked at with its object."""
+        function = node.func
+        name = function.id if isinstance(function, ast.Name) else ""
+        spread = _spreads_key(node, name or getattr(function, "attr", ""))
+        with_object = isinstance(function, ast.Attribute) and not spread
+        if with_object or isinstance(function, ast.Lambda) or id(function) in self._callees or "." in name:
+            self._push(node, "func", scope, flags)
+        elif spread or not (name or flags & _TEMPS):
+            node.func = call = build.call(function, spelling.CALL, function)
+            self._stack.append((function, scope, flags, (call.args, 0)))
+        else:
+            node.func = self._may_be_called(function, name, scope, flags)
+
+    def _may_be_called(self, function: ast.expr, name: str, scope: Scope, flags: int) -> ast.expr:
+        spelled = name or spelling.TEMPORARY
+        held = function if name else build.kept(function, spelled, function)
+        if name in BUILTINS:
+            test: ast.expr = build.is_same(function, held, build.name(function, spelling.CALLABLE + name))
+        else:
+            kind = build.call(function, spelling.TYPE, held)
+            known = build.call(function, spelling.ID, build.name(function, spelled))
+            test = build.any_of(
+                function,
+                build.chain(function, kind, "is", build.name(function, spelling.FUNCTION)),
+                build.is_in(function, known, spelling.CALL_KNOWN),
+            )
+        if isinstance(held, ast.NamedExpr):
+            self._stack.append((function, scope, flags, (held, "value")))
+        elif isinstance(function, ast.Name):
+            self._name(function, scope, flags, (None, ""))
+        asked = build.call(function, spelling.CALL, build.name(function, spelled))
+        return build.either(function, test, build.name(function, spelled), asked)
+
+    def _decorators(self, nodes: list[ast.expr], scope: Scope, flags: int) -> None:
+        """What decorates is called by the interpreter itself."""
+        for index, one in enumerate(nodes):
+            nodes[index] = call = build.call(one, spelling.CALL, one)
+            self._stack.append((one, scope, flags, (call.args, 0)))
 
     def _make_steps(self, node: ast.Call) -> None:
         """Have what C code calls over and over, or goes through all at once, pass through Python."""
@@ -516,7 +569,7 @@ class Rewriter:
         self._push_list(node.body, inner, _TEMPS | (flags & _SOFT))
         self._annotation(node, "returns", scope, flags)
         self._arguments(node.args, scope, inner, flags)
-        self._push_list(node.decorator_list, scope, flags)
+        self._decorators(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
     def _lambda(self, node: ast.Lambda, scope: Scope, flags: int, slot: Slot) -> None:
@@ -543,7 +596,7 @@ class Rewriter:
         self._push_list(node.body, inner, flags & _SOFT)
         for field in ("keywords", "bases"):
             self._push_list(getattr(node, field), scope, flags & ~_TEMPS)
-        self._push_list(node.decorator_list, scope, flags)
+        self._decorators(node.decorator_list, scope, flags)
         self._push_list(getattr(node, "type_params", []), scope, flags & ~_TEMPS)
 
     def _annotation(self, node: Any, field: str, scope: Scope, flags: int) -> None:
@@ -642,8 +695,9 @@ class Rewriter:
             return None
         func = called.func
         same = build.is_same(func, func, build.name(func, spelling.RANGE))
-        other = build.name(func, "range")
+        other = build.call(func, spelling.CALL, build.name(func, "range"))
         called.func = test = build.either(func, same, build.name(func, spelling.RANGE_REAL), other)
+        self._callees.add(id(test))
         if not isinstance(node.target, ast.Name):
             return None
         test.orelse = build.call(func, spelling.ORDINARY, other)
@@ -782,6 +836,16 @@ def _checks_sum(scope: Scope, flags: int) -> bool:
         return True
     scope.home.adds += 1
     return scope.home.adds % 4 == 0
+
+
+def _is_callee(slot: Slot) -> bool:
+    """Whether what stands here is called."""
+    return slot[1] == "func" and type(slot[0]) is ast.Call
+
+
+def _spreads_key(node: ast.Call, name: str) -> bool:
+    """Whether a function that C code is to call may be among arguments that are not told one by one."""
+    return (name in _KEYED and any(one.arg is None for one in node.keywords)) or (name in _CALLING and _spreads(node))
 
 
 def _spreads(node: ast.Call) -> bool:

@@ -50,13 +50,14 @@ class Ranged:
 
 
 class Site:
-    """A place where an attribute of a name is read or set."""
+    """A place where an attribute of a name is read or set. `name` tells as well if it is called there."""
 
-    __slots__ = ("flags", "name", "node", "stored")
+    __slots__ = ("flags", "name", "node", "plain", "stored")
 
     def __init__(self, node: ast.Attribute, name: str, flags: int) -> None:
         self.node = node
         self.name = name
+        self.plain = name.partition("(")[0]
         self.flags = flags
         self.stored = type(node.ctx) is not ast.Load
 
@@ -139,9 +140,9 @@ def settle(scope: Scope, check: Check, groups: set[Group]) -> None:
         kind = kinds.pop() if len(kinds) == 1 else None
         if kind is not None:
             granted = READS.get(kind, frozenset())
-            sites = [site for site in sites if site.stored or site.name not in granted]
+            sites = [site for site in sites if site.stored or site.plain not in granted]
         else:
-            grouped = [site for site in sites if not is_dunder(site.name) and site.name not in SPECIAL]
+            grouped = [site for site in sites if not is_dunder(site.plain) and site.plain not in SPECIAL]
             if _is_bound_once(scope, name, binders, grouped):
                 _check_where_bound(scope, name, binders, grouped, groups)
                 sites = [site for site in sites if site not in grouped]

@@ -161,7 +161,10 @@ def room(size: Any) -> Any:
     if kind is not int:
         if hasattr(kind, "__bytes__") or hasattr(kind, "__buffer__") or not hasattr(kind, "__index__"):
             return size
-        size = operator.index(size)
+        try:
+            size = operator.index(size)
+        except TypeError:  # no number after all, as an array of several is none
+            return size
     if size > MAX_BYTES:
         raise MemoryError(f"a text of {size:,} bytes [size]")
     return size

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import spelling
 from cellblock.guard.anatomy import module_of, name_of
 
 if TYPE_CHECKING:
@@ -45,19 +46,22 @@ class Holding:
 class Watched:
     """Stands for an object of which attributes are read and set: each time the gates are asked."""
 
-    __slots__ = ("gates", "value")
+    __slots__ = ("called", "gates", "value")
 
-    def __init__(self, gates: Gates, value: object) -> None:
+    def __init__(self, gates: Gates, value: object, called: set[str]) -> None:
         object.__setattr__(self, "gates", gates)
         object.__setattr__(self, "value", value)
+        object.__setattr__(self, "called", called)
 
     def __getattribute__(self, name: str) -> object:
-        return getattr(_watching(self).read(_watched(self), name), name)
+        asked = name + spelling.CALLED if name in _called(self) else name
+        return getattr(_watching(self).read(_watched(self), asked), name)
 
     def __setattr__(self, name: str, new: object) -> None:
         setattr(_watching(self).write(_watched(self), name), name, new)
 
 
+_called: Any = vars(Watched)["called"].__get__
 _watching: Any = vars(Watched)["gates"].__get__
 _watched: Any = vars(Watched)["value"].__get__
 
@@ -65,12 +69,18 @@ _watched: Any = vars(Watched)["value"].__get__
 class Module(Single):
     """A module as code sees it: the members that were granted, and nothing else."""
 
-    def __init__(self, name: str, members: dict[str, object]) -> None:
-        self.__dict__.update(members)
+    __slots__ = ("__dict__", "__weakref__", "_find")
+
+    def __init__(self, name: str, members: dict[str, object], find: Callable[[str], object] | None = None) -> None:
+        """`find` gives members that are not held, or raises AttributeError."""
         self.__dict__["__all__"] = tuple(sorted(one for one in members if not one.startswith("_")))
+        self.__dict__.update(members)
         _NAMES[id(self)] = name
+        self._find = find
 
     def __getattr__(self, name: str) -> object:
+        if self._find is not None:
+            return self._find(name)
         raise AttributeError(f"module {_NAMES.get(id(self))!r} has no attribute {name!r} that is granted [import]")
 
     def __repr__(self) -> str:

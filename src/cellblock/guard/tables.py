@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.members import listed, row_name
+from cellblock.policy import Members
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -63,6 +64,8 @@ class TypeAudit:
     static_replaced: Mapping[str, Replaced] = field(default_factory=dict)
     constructable: bool = True
     subclassable: bool = False
+    trusted: bool = False
+    """Whether its package is trusted: what the class has for its instances is handed out as it is."""
     refused: frozenset[str] | None = None
     """Public names that were looked at and left out, where `reads` are those of a reviewed row."""
 
@@ -83,6 +86,20 @@ class ModuleAudit:
     note: str = ""
     refused: frozenset[str] | None = None
     """Public names that were looked at and left out, where `members` are those of a reviewed row."""
+
+
+class Matching:
+    """The names that a grant's patterns match, as a set, without `hidden` ones."""
+
+    def __init__(self, members: Members, hidden: Iterable[str] = ()) -> None:
+        self._members = members
+        self.hidden = frozenset(hidden)
+
+    def __contains__(self, name: str) -> bool:
+        return name not in self.hidden and self._members.allow(name)
+
+    def __sub__(self, names: Iterable[str]) -> Matching:
+        return Matching(self._members, self.hidden.union(names))
 
 
 def names(text: str) -> frozenset[str]:
@@ -223,6 +240,10 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
 }
 """Python's own types."""
 BUILTIN_TYPES.pop(type, None)
+VALUES: frozenset[type] = frozenset(
+    {one.type for one in _DATA} - {object, property, staticmethod, classmethod} | {*_ITERATORS, *_VIEWS, type(None)}
+)
+"""Those whose objects have no attribute that anybody sets."""
 
 SPECIAL = _TEXT | names("to_bytes from_bytes")
 """Names that Python's own types have something else for."""

@@ -18,6 +18,7 @@ from cellblock.errors import SourceRejected
 from cellblock.guard import growth, sizes, spelling, steps
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.builtins import Globals, builtins_of
+from cellblock.guard.calls import Calls
 from cellblock.guard.check import check
 from cellblock.guard.classes import Classes
 from cellblock.guard.delegating import AsyncManager, Delegating, Manager
@@ -31,12 +32,14 @@ from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
+from cellblock.guard.rewrite import BUILTINS
 from cellblock.guard.signals import Ending
 from cellblock.guard.sources import Place, Source
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
 from cellblock.guard.stdlib.exponents import Decimal, Fraction
-from cellblock.guard.tables import BUILTIN_TYPES, Method, TypeAudit, audit, names
+from cellblock.guard.tables import BUILTIN_TYPES, Matching, Method, TypeAudit, audit, names
 from cellblock.guard.temporary import Unkept, entering
+from cellblock.guard.trusted import Rows, Trusted
 from cellblock.guard.weights import PLAIN, light
 from cellblock.policy import Policy
 
@@ -85,19 +88,19 @@ class World:
         self.dead = False
         self.open_functions: WeakKeyDictionary[Any, frozenset[str]] = WeakKeyDictionary()
         """Functions of the host's whose attributes of these names are granted."""
-        self.unshown: list[Callable[[], list[Any]]] = []
-        """Ask for what a cell has made and not shown, to be shown when it ends."""
         self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
+        self.trusted = Trusted(self)
         self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
+        if self.policy.trusted:
+            self.types = Rows(self.types, self.trusted.find)
         self._given: dict[type, TypeAudit] = {}
         self.host_types: set[type] = set()
         self.metaclasses: set[type] = {type, ABCMeta}
         self.values: dict[str, Any] = {"random": random.Random()}  # noqa: S311 - a session puts its own here
         """What stands in for members met in several places, by a name of the audits' choosing."""
         self._standins: dict[type, TypeStandIn] = {}
-        self.standing: dict[type, object] = {}
-        """Objects that stand for classes of this world's libraries."""
         self.type = TypeOfTypes(self)
+        self.calls = Calls(self)
         self.classes = Classes(self)
         self.delegating = Delegating(self.ending, self.classes.own)
         self._grant_strings()
@@ -106,6 +109,9 @@ class World:
         self.streams = {name: Stream(name, self.say) for name in ("stdout", "stderr")}
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
         self.builtins["print"] = printer(self)
+        for name in BUILTINS:
+            self.builtins[spelling.CALLABLE + name] = value = self.builtins.get(name)
+            self.calls.grant(value)
         self.globals: dict[str, Any] = {"__name__": "__main__", "__doc__": None, "__builtins__": self.builtins}
         self.ending.globals = self.globals
         self._hidden = frozenset(self.globals) | {"__annotations__", "__warningregistry__"}
@@ -134,7 +140,7 @@ class World:
             filename=filename,
             modules=partial(grants, self.policy),
             bound=self._bound().union(bound),
-            without=self.policy.without,
+            without=self.policy.off,
             flags=self.flags if flags is None else flags,
             plain=plain,
             scopes=scopes and spelling.SCOPED in self.builtins,
@@ -317,14 +323,13 @@ class World:
     def _grant_policy(self) -> None:
         self._granted_names: set[str] = {"print", "display", "help"}
         for known in self.policy.classes:
-            reads, statics, writes = (_Matching(one) for one in (known.members, known.statics, known.writes))
-            copied = class_data(known.cls, reads)
-            reads.hidden = statics.hidden = frozenset(copied)
+            copied = class_data(known.cls, Matching(known.members))
+            reads, statics = Matching(known.members, copied), Matching(known.statics, copied)
             found = TypeAudit(
                 type=known.cls,
                 reads=reads,  # type: ignore[arg-type]
                 statics=statics,  # type: ignore[arg-type]
-                writes=writes,  # type: ignore[arg-type]
+                writes=Matching(known.writes),  # type: ignore[arg-type]
                 replaced=copied,
                 static_replaced=copied,
                 constructable=known.constructable,
@@ -338,6 +343,7 @@ class World:
     def bind_builtin(self, name: str, value: object) -> None:
         """Have a name known everywhere, as Python's own are."""
         self.builtins[name] = value
+        self.calls.grant(value)
         self._granted_names.add(name)
 
     def bind_tool(self, name: str, function: Callable[..., object]) -> None:
@@ -390,8 +396,6 @@ class World:
             return _STANDING[kind]
         if kind is Globals or kind is OwnDict:
             return dict
-        if kind in self.standing:
-            return self.standing[kind]
         if self.classes.own(kind):
             return kind
         audit = self.types.get(kind)
@@ -459,6 +463,10 @@ class World:
             spelling.GATE_WRITE: gates.write,
             spelling.GATE_DELETE: gates.delete,
             spelling.TYPE: type,
+            spelling.ID: id,
+            spelling.FUNCTION: types.FunctionType,
+            spelling.CALL: self.calls,
+            spelling.CALL_KNOWN: self.calls.known,
             spelling.CLASS_OF: gates.class_of,
             spelling.NUMBERS: sizes.NUMBERS,
             spelling.INT: int,
@@ -470,7 +478,7 @@ class World:
             spelling.DIGITS: sizes.digits,
             spelling.ROOM: sizes.room,
             spelling.LIGHT: light,
-            spelling.STEPPED: steps.stepped,
+            spelling.STEPPED: self.calls.stepped,
             spelling.SPREAD: steps.spread,
             spelling.GATHERED: steps.gathered,
             spelling.PAUSE: steps.pause,
@@ -508,22 +516,6 @@ def _handed(function: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(getattr(function, name, None), str):
             setattr(handed, name, getattr(function, name))
     return handed
-
-
-class _Matching:
-    """The names that a grant's patterns match, as a set."""
-
-    def __init__(self, members: Any) -> None:
-        self._members = members
-        self.hidden: frozenset[str] = frozenset()
-
-    def __contains__(self, name: str) -> bool:
-        return name not in self.hidden and bool(self._members.allow(name))
-
-    def __sub__(self, names: Iterable[str]) -> _Matching:
-        found = _Matching(self._members)
-        found.hidden = self.hidden | frozenset(names)
-        return found
 
 
 def _reach(known: set[type], gate: Callable[[Any, str], Any], name: str) -> Callable[[Any], Any]:

@@ -22,8 +22,9 @@ def as_data(policy: Policy) -> dict[str, object]:
     """What a worker has to know of a policy. CellblockError for a grant that has no name inside a session."""
     return {
         "modules": None if policy.modules is None else list(policy.modules),
-        "libraries": list(policy.libraries),
+        "trusted": list(policy.trusted),
         "without": sorted(policy.without),
+        "also": sorted(policy.also),
         "format_index": policy.format_index,
         "classes": [_class(grant) for grant in policy.classes],
         "granted": [_module(grant) for grant in policy.granted],
@@ -34,8 +35,9 @@ def policy_of(data: Mapping[str, Any]) -> Policy:
     """The policy, inside a session: imports what it names. ImportError for what cannot be."""
     policy = Policy(
         modules=data["modules"],
-        libraries=data["libraries"],
+        trusted=data["trusted"],
         without=data["without"],
+        also=data["also"],
         format_index=data["format_index"],
     )
     for one in data["classes"]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from types import CodeType, ModuleType
 from typing import Any
 
 from cellblock.errors import SourceRejected
-from cellblock.guard.audits import LIBRARIES, STANDARD, audit_of, libraries
+from cellblock.guard.audits import STANDARD, audit_of
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.temporary import Unkept
 from cellblock.guard.world import World
@@ -26,20 +26,17 @@ from cellblock.worker.keeping import unkept as unkept_of
 
 
 def prepare() -> None:
-    """In the zygote: import the audits of the standard library, and of those libraries that have been imported."""
+    """In the zygote: import the audits of the standard library."""
     with late.importing():
-        _audit(STANDARD)
-        _audit(name for name in LIBRARIES if _package(name) in sys.modules)
+        for name in STANDARD:
+            audit_of(name)
 
 
 def lay(data: Mapping[str, Any]) -> Guarded:
     """In a worker, before any cell runs: the interpreter of a policy's cells. ImportError for what it cannot grant."""
     policy = policy_of(data)
-    named = libraries(policy)
-    for name in named:
+    for name in policy.trusted:
         import_module(name)
-    with late.importing():
-        _audit(name for name in LIBRARIES if _package(name) in named)
     return Guarded(policy)
 
 
@@ -94,15 +91,6 @@ class _Outright(Rehearsal):
 
     def call(self, name: str, source: str | bytes, flags: int, text: str | bytes, *given: Any) -> Any:
         return (0, True) if name == "finditer" else None
-
-
-def _audit(names: Iterable[str]) -> None:
-    for name in names:
-        audit_of(name)
-
-
-def _package(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def _write(stream: str, text: str) -> None:

@@ -24,6 +24,13 @@ def on_import(name: str, hook: Hook) -> None:
         hook(module)
 
 
+def forget_import(name: str) -> None:
+    """Call nothing any more when the module `name` has run."""
+    _finder.hooks.pop(name, None)
+    if not _finder.hooks and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+
+
 def replace(holder: Any, name: str, function: Callable[..., object]) -> None:
     """Put a function of the runner's into a module, or a class of one, as one of its own, which states name."""
     is_module = isinstance(holder, ModuleType)

@@ -209,17 +209,17 @@ def main(how: str, path: Path) -> None:
                 print(json.dumps({"name": program.name, **_apart(program, how)}), flush=True)
 
 
-def _warm(how: str, libraries: set[str]) -> None:
+def _warm(how: str, trusted: set[str]) -> None:
     import toolbox
     import vaults
 
     assert toolbox.WHERE
     assert vaults.CANARY
-    for name in (*WATCHED, *libraries):
+    for name in (*WATCHED, *trusted):
         __import__(name)
     if importlib.util.find_spec("typing_extensions"):
         __import__("typing_extensions")  # puts functions of its own into `typing`
-    if "pandas" in libraries:
+    if "pandas" in trusted:
         import pandas
 
         pandas.Series([1, 1]).groupby([0, 0]).filter(lambda one: True)  # imports what it does when it is first used
@@ -230,9 +230,10 @@ def _warm(how: str, libraries: set[str]) -> None:
         import cellblock.executors.local.kernel  # noqa: F401
         from cellblock import Policy
         from cellblock.guard.world import World
+        from cellblock.policy import RARE
 
         World(
-            Policy(libraries=libraries).module(toolbox), write=lambda stream, text: None
+            Policy(trusted=trusted, also=RARE).module(toolbox), write=lambda stream, text: None
         )  # builds the audits of the standard library
 
 

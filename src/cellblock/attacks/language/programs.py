@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cellblock.policy import Policy
+from cellblock.policy import RARE, Policy
 
 HERE = Path(__file__).parent
 ESCAPES, GIVEN = HERE / "escapes", HERE / "given"
@@ -35,13 +35,13 @@ class Program:
 
     @property
     def runs_here(self) -> bool:
-        """Whether this Python is one that the program is written for, and has the libraries it is granted."""
+        """Whether this Python is one that the program is written for, and has the packages it is granted."""
         least = tuple(int(part) for part in self.keys.get("python", "3.11").split("."))
         return sys.version_info >= least and all(importlib.util.find_spec(name) for name in self.grants)
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """The libraries beyond the standard one that its policy names."""
+        """The packages that its policy trusts."""
         return tuple(self.keys["grants"].split(", ")) if "grants" in self.keys else ()
 
     @property
@@ -87,8 +87,8 @@ def _program(name: str, keys: dict[str, str], lines: list[str]) -> Program:
 
 
 def policy_for(attempt: Program, vaults: Any, toolbox: Any) -> Policy:
-    """What an attempt is given of the host's: a function, two classes, a module, and libraries."""
-    policy = Policy(libraries=attempt.grants).fn(vaults.greet).cls(vaults.Vault)
+    """What an attempt is given of the host's: a function, two classes, a module, and trusted packages."""
+    policy = Policy(trusted=attempt.grants, also=RARE).fn(vaults.greet).cls(vaults.Vault)
     return policy.cls(toolbox.Tool, subclassable=True).module(toolbox)
 
 

@@ -64,7 +64,6 @@ _GROWTH = {
 _NEW_PEAK = "growth past the most that the process ever held is looked at now and then, and large results refused"
 
 WALLS: tuple[Wall, ...] = (
-    Applied(mechanism="guard", detail="names, attributes and imports by allow-list"),
     Applied(mechanism="time", detail="between two steps of Python; a single call into C is bounded by its size"),
     Unavailable(
         mechanism="memory",
@@ -124,12 +123,20 @@ class LocalKernel(Kernel):
         self._failed = 0
         self._memory = 0
         self._runner = self._start()
-        self.capabilities = Capabilities(trust_level="local", python=platform.python_version(), walls=WALLS)
+        unguarded = f", but for {', '.join(self._policy.trusted)}" if self._policy.trusted else ""
+        guard = Applied(mechanism="guard", detail=f"names, attributes and imports by allow-list{unguarded}")
+        walls = (guard, *WALLS)
+        self.capabilities = Capabilities(trust_level="local", python=platform.python_version(), walls=walls)
 
     def _start(self) -> Runner:
         spec = self._spec
-        value_bytes = spec.limits.max_value_mb << 20
-        return Runner(self._policy, seed=spec.seed, value_bytes=value_bytes, forgets=spec.forgets, scoped=spec.scoped)
+        return Runner(
+            self._policy,
+            seed=spec.seed,
+            value_bytes=spec.limits.max_value_mb << 20,
+            forgets=spec.forgets,
+            scoped=spec.scoped,
+        )
 
     @property
     def files(self) -> NoFiles:

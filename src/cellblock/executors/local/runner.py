@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from cellblock.callers import callers
 from cellblock.errors import SourceRejected
+from cellblock.executors.local import process
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Handed
 from cellblock.guard.signals import Stop
@@ -46,7 +47,8 @@ from cellblock.worker.keeping import Row, Written, read, unkept
 from cellblock.worker.names import Names
 from cellblock.worker.references import Shown
 from cellblock.worker.saving.losses import at_once
-from cellblock.worker.show.display import bundle
+from cellblock.worker.show import figures
+from cellblock.worker.show.display import Bundle, bundle
 from cellblock.worker.tools import ENDED, Answer, Tools, result
 
 if TYPE_CHECKING:
@@ -69,12 +71,20 @@ class Runner:
     """One world and the thread that runs in it. A runner whose thread does not come back is left to itself."""
 
     def __init__(
-        self, policy: Policy, *, seed: int, value_bytes: int, forgets: bool = False, scoped: bool = False
+        self,
+        policy: Policy,
+        *,
+        seed: int,
+        value_bytes: int,
+        forgets: bool = False,
+        scoped: bool = False,
     ) -> None:
         self.world = World(policy, write=self._write)
         if scoped:
             self.world.scope(partial(unkept, self.world))
         self.world.values["random"] = random.Random(seed)  # noqa: S311 - the session's, to be repeated
+        own = process.Own(write=self.world.say, show=self._tell_shown)
+        self._own = own if policy.trusted else None
         self.names: dict[str, str] = {}
         self.written: Written = {}
         """The groups of names that were written last."""
@@ -192,6 +202,8 @@ class Runner:
         traced = sys.gettrace()
         try:
             try:
+                if self._own is not None:
+                    process.begin(self._own)
                 ending.begin()
                 value = self._perform(request)
             except BaseException as error:
@@ -207,6 +219,8 @@ class Runner:
                 failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
         self._end()
+        if self._own is not None:
+            process.end()
         if traced is not None:
             sys.settrace(traced)
         self.world.rehearsal.abandon()
@@ -265,20 +279,19 @@ class Runner:
         else:
             for code in codes:
                 value = eval(code, self.world.globals)
-        self._show_rest(value if program.last is not None else None)
         if value is None or program.last is None:
+            self._show_figures()
             return ()
         self.world.builtins["_"] = value
         value = _bearable(value)
         self._show(value, is_result=True)
+        self._show_figures()
         return self._encode(value)
 
-    def _show_rest(self, value: object) -> None:
-        """Show what the cell has drawn and not shown, but for its value, which is shown as such."""
-        for take in self.world.unshown:
-            for one in take():
-                if one is not value:
-                    self._show(one, is_result=False)
+    def _show_figures(self) -> None:
+        """Show what the cell has drawn and not shown."""
+        for figure in figures.flush() if self._own is not None else ():
+            self._tell_shown(figure)
 
     def _await(self, codes: list[Any]) -> object:
         """Run a top-level `await` on the session's event loop, which lives on between cells."""
@@ -336,7 +349,11 @@ class Runner:
             self._show(_bearable(value), is_result=False)
 
     def _show(self, value: object, *, is_result: bool) -> None:
-        shown = bundle(value, self._max_text)
+        self._tell_shown(bundle(value, self._max_text), is_result=is_result)
+        if self._own is not None:
+            figures.close_shown(value)
+
+    def _tell_shown(self, shown: Bundle, *, is_result: bool = False) -> None:
         size = sum(map(len, shown.buffers.values())) + sum(len(str(part)) for part in shown.data.values())
         self._tell(shown.display(is_result=is_result, mark=0, size=size))
 

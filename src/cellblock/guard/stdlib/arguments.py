@@ -34,7 +34,12 @@ _OF_ACTION = names("dest nargs const default type choices required help metavar 
 
 def _namespace(world: World) -> Any:
     if "argparse.Namespace" not in world.values:
-        kind = type("Namespace", (argparse.Namespace,), {"__module__": "argparse"})
+
+        def __init__(self: Any, **named: Any) -> None:
+            for name, value in named.items():
+                world.builtins["setattr"](self, name, value)
+
+        kind = type("Namespace", (argparse.Namespace,), {"__module__": "argparse", "__init__": __init__})
         world.values["argparse.Namespace"] = world.classes.adopt(kind)
     return world.values["argparse.Namespace"]
 
@@ -49,7 +54,7 @@ def _parser(world: World) -> type:
         ) -> None:  # fmt: skip
             if named.get("fromfile_prefix_chars") is not None:
                 raise denied("arguments cannot be read from files", "builtin")
-            if formatter_class not in _formatters():
+            if not any(formatter_class is one for one in _formatters()):
                 raise denied("a formatter of argparse's own is needed", "class")
             super().__init__(
                 prog or "", usage, description, epilog, parents, formatter_class, prefix_chars=prefix_chars, **named
@@ -61,6 +66,8 @@ def _parser(world: World) -> type:
             elif not world.classes.own(type(namespace)):
                 raise denied(f"arguments cannot be set on {name_of(type(namespace))!r}", "store")
             self._require(world)
+            for dest in (*self._defaults, *(action.dest for action in self._actions)):
+                world.gates.write(namespace, dest)
             return super().parse_known_args([] if args is None else list(args), namespace)
 
         def format_usage(self) -> str:

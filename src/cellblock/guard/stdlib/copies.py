@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, lineage, name_of, namespace
+from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace
 from cellblock.guard.builtins import Globals
 from cellblock.guard.owndict import OwnDict
 from cellblock.guard.printing import Stream
@@ -74,6 +74,8 @@ class _Copier:
         if kind is Globals or kind is OwnDict:
             return part(dict(value)) if memo is None else self.deep(dict(value), memo)
         own = self._world.classes.own(kind)
+        if not own and module_of(kind) in self._world.trusted:
+            return copy.copy(value) if memo is None else copy.deepcopy(value, memo)
         where = holder(lineage(kind), hook)
         if where is not None and self._world.classes.own(where):
             method = getattr(kind, hook)
@@ -89,8 +91,6 @@ class _Copier:
         """By the class's own method, whose parts come from this copier where it can hold any."""
         if namespace(kind).get("__module__") == "collections":
             return kind.__deepcopy__(value, memo) if kind.__name__ != "deque" else self._deque(value, kind, memo)  # type: ignore[attr-defined]
-        if getattr(getattr(value, "dtype", None), "hasobject", False):
-            raise denied("an array of objects cannot be copied deeply: copy its items")
         return kind.__deepcopy__(value, memo)  # type: ignore[attr-defined]
 
     def _deque(self, value: Any, kind: Any, memo: dict[int, Any]) -> Any:
@@ -133,7 +133,7 @@ class _Copier:
             object.__setattr__(made, name, value)
 
 
-_DATA = names("builtins collections datetime decimal fractions uuid zoneinfo random array numpy pandas")
+_DATA = names("builtins collections datetime decimal fractions uuid zoneinfo random array")
 """Packages whose functions rebuild data."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cellblock.guard.rehearsal import Rehearsal
@@ -50,6 +51,7 @@ class Expressions:
 
     def compile(self, pattern: Any, flags: Any = 0) -> re.Pattern[Any]:
         """`re.compile`, without `re.DEBUG`, which prints to the host's own output."""
+        flags = flags if type(flags) in (int, re.RegexFlag) else int(index(flags))
         if type(pattern) is re.Pattern:
             return re.compile(pattern, flags)
         exact = str.__str__(pattern) if isinstance(pattern, str) else pattern
@@ -58,7 +60,7 @@ class Expressions:
             return self._compiled[key]
         except (KeyError, TypeError):
             pass
-        found = re.compile(exact, flags & ~re.DEBUG if isinstance(flags, int) else flags)
+        found = re.compile(exact, flags & ~re.DEBUG)
         if type(exact) in (str, bytes) and not found.flags & re.LOCALE:
             if len(self._compiled) >= _MOST:
                 self._compiled.clear()

@@ -485,6 +485,7 @@ AUDITS = (
         types=(
             TypeAudit(type=functools.partial, constructable=False),
             audit(_lru(), constructable=False),
+            TypeAudit(type=type(functools.cmp_to_key(lambda a, b: 0)), constructable=False),
             audit(vars(functools)["_CacheInfo"], constructable=False),
             TypeAudit(type=functools.cached_property, reads=names("func attrname"), subclassable=True),
             TypeAudit(type=functools.partialmethod, reads=names("func args keywords")),

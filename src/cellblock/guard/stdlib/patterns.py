@@ -19,8 +19,6 @@ from functools import lru_cache
 from math import inf, log2
 from typing import Any, NamedTuple
 
-from cellblock.guard.refusal import denied
-
 _parser: Any = re._parser  # type: ignore[attr-defined]
 _c: Any = re._constants  # type: ignore[attr-defined]
 
@@ -86,14 +84,6 @@ def longest(pattern: str | bytes, flags: int, *, anchored: bool = False) -> floa
         middle = (low + high) // 2
         low, high = (middle, high) if steps.at(middle) <= BUDGET else (low, middle)
     return low
-
-
-def require_bearable(pattern: Any, flags: Any = 0, *, length: int = 2000) -> None:
-    """That a text of this length is borne, where matching cannot be tried beforehand."""
-    if isinstance(pattern, str | bytes):
-        exact = str.__str__(pattern) if isinstance(pattern, str) else bytes(pattern)
-        if longest(exact, int(flags)) < length:
-            raise denied("this pattern may take very long: a repeat of something that repeats itself", "size")
 
 
 class _Judge:

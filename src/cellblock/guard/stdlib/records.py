@@ -79,7 +79,7 @@ def _dataclass(world: World) -> Callable[..., Any]:
                 annotations.update(texts)
             for name in texts.keys() & namespace(made)[_FIELDS].keys():
                 namespace(made)[_FIELDS][name].type = texts[name]
-            return made
+            return world.classes.adopt(made, like=cls)
 
         return make if cls is None else make(cls)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.refusal import denied
+from cellblock.guard.signatures import signature_of
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
 
@@ -338,19 +339,7 @@ def _exception_only(world: World) -> Callable[..., list[str]]:
 
 
 def _signature(world: World) -> Callable[..., inspect.Signature]:
-    def signature(obj: Any, **_: Any) -> inspect.Signature:
-        """Of what the code made, as it is; of what the host has, without what its defaults hold."""
-        found = inspect.signature(obj)
-        if world.made(obj) or (isinstance(obj, type) and world.classes.own(obj)):
-            return found
-        return inspect.Signature([_without_objects(one) for one in found.parameters.values()])
-
-    return signature
-
-
-def _without_objects(one: inspect.Parameter) -> inspect.Parameter:
-    plain = type(one.default) in (int, float, str, bool, type(None)) or one.default is inspect.Parameter.empty
-    return inspect.Parameter(one.name, one.kind, default=one.default if plain else ...)
+    return lambda obj, **_: signature_of(world, obj)
 
 
 def _getmembers(world: World) -> Callable[..., list[tuple[str, Any]]]:

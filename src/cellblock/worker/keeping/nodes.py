@@ -21,7 +21,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from cellblock.guard.anatomy import held, holder, lineage, name_of, namespace
-from cellblock.guard.classes import BODY
 from cellblock.guard.sources import Source, statement
 from cellblock.guard.standins import Module, module_name
 from cellblock.guard.world import World
@@ -236,9 +235,9 @@ class Describing:
         kind = node.value
         if not self._world.classes.own(kind):
             return self._member(node, kind)
-        body: Any = namespace(kind).get(BODY)
+        body = self._world.classes.body(kind)
         found = None if body is None else self._world.source_of(body)
-        if found is None:
+        if body is None or found is None:
             return self._named_tuple(graph, node)
         source, place = found
         if len(place) != 1:
@@ -336,7 +335,7 @@ def _set_on(kind: type, body: types.CodeType, world: World) -> dict[str, Any]:
             raise NotKept(f"the {type_name(value)} {name}, which was set on it later", "define it within the class")
         if type(value) is types.FunctionType and (not world.made(value) or id(value.__code__) in made):
             continue
-        if issubclass(type(value), type) and world.classes.own(value) and id(namespace(value).get(BODY)) in made:
+        if issubclass(type(value), type) and id(world.classes.body(value)) in made:
             continue
         if type(value) is types.FunctionType or holder(lineage(type(value)), "__get__") is None:
             found[name] = value

@@ -19,6 +19,7 @@ from cellblock.worker.show.mime import Bundle, Parts
 
 _PYPLOT = "matplotlib.pyplot"
 _FIGURE_TEXT = 1000
+_MOST_PIXELS = 40_000_000
 
 
 def install(show: Callable[[Bundle], None]) -> None:
@@ -56,6 +57,9 @@ def is_figure(value: object) -> bool:
 
 def png(figure: Any) -> bytes:
     """A figure as it would be saved: its own resolution and background, white margins cut off."""
+    width, height = figure.bbox.size
+    if width * height > _MOST_PIXELS:
+        raise MemoryError(f"{width:.0f} by {height:.0f} pixels; the most are {_MOST_PIXELS:,}")
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi="figure", facecolor="auto", edgecolor="auto", bbox_inches="tight")
     return buffer.getvalue()
@@ -71,6 +75,15 @@ def _drawn(figure: Any) -> Bundle:
 
 
 def _take_over(show: Callable[[Bundle], None], pyplot: Any) -> None:
+    if environ.get("MPLBACKEND", "agg").lower() == "agg":
+        modules["matplotlib"].rcParams["backend"] = "agg"
+    for holder, name, function in shown_by(show, pyplot):
+        replace(holder, name, function)
+
+
+def shown_by(show: Callable[[Bundle], None], pyplot: Any) -> list[tuple[Any, str, Callable[..., None]]]:
+    """Holders and names of pyplot's functions that show figures, each with one that hands what it draws to `show`."""
+
     def show_open(*_args: object, **_options: object) -> None:
         """Show every open figure now, and close it."""
         for bundle in flush():
@@ -82,8 +95,4 @@ def _take_over(show: Callable[[Bundle], None], pyplot: Any) -> None:
         pyplot.close(figure)
         show(bundle)
 
-    matplotlib: Any = modules["matplotlib"]
-    if environ.get("MPLBACKEND", "agg").lower() == "agg":
-        matplotlib.rcParams["backend"] = "agg"
-    replace(pyplot, "show", show_open)
-    replace(matplotlib.figure.Figure, "show", show_one)
+    return [(pyplot, "show", show_open), (pyplot.Figure, "show", show_one)]

@@ -1,0 +1,164 @@
+"""Decides what may be called: what code of the world made, and what a row, the policy or a granted module hands out.
+
+Source names most of it, and rewritten code then calls it without asking: a function, a method of a type with a row, a
+built-in under its own name. The rest passes here, by its identity and its exact type: a class, a built-in function or
+an object of the host's that came into the code's hands by another way is of no use in them.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from cellblock.guard import steps
+from cellblock.guard.anatomy import held, holder, lineage, name_of
+from cellblock.guard.refusal import denied
+from cellblock.guard.standins import TypeOfTypes, TypeStandIn
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
+_FIRST, _KEY = (map, filter), (sorted, min, max)
+_CONTAINERS = frozenset((list, dict, set, str, bytes, deque))
+_STANDING = (TypeOfTypes, TypeStandIn)
+_ALIASES: tuple[type, ...] = (type(vars(typing)["List"]), type(vars(typing)["List"][int]))
+_CACHED: type = type(functools.lru_cache(lambda: None))
+_partial_func = vars(functools.partial)["func"].__get__
+_origin = vars(types.GenericAlias)["__origin__"].__get__
+
+
+class Calls:
+    """What one world's code may call. `known` has by identity what may be called whatever its type says."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.known: dict[int, Any] = {}
+        self._instead: dict[int, Callable[..., Any]] = {
+            **{id(one): functools.partial(self._first, one) for one in _FIRST},
+            **{id(one): functools.partial(self._keyed, one) for one in _KEY},
+            id(property): self._property,
+        }
+
+    def grant(self, value: Any) -> None:
+        """Have an object of the host's called by code, as long as the world lasts."""
+        if id(value) not in self._instead:
+            self.known[id(value)] = value
+
+    def remember(self, value: Any) -> None:
+        """The same for an object that may be called, as long as that lasts."""
+        known, key = self.known, id(value)
+
+        def gone(_: object) -> None:
+            known.pop(key, None)
+
+        known[key] = ref(value, gone)
+
+    def __call__(self, value: Any) -> Any:
+        """What is called where code calls this. Raises where that may not be; what no one can call is let through."""
+        kind = type(value)
+        if kind is types.FunctionType or kind is _CACHED:
+            return value
+        if kind in _BOUND:
+            return self._bound(value)
+        if kind is types.MethodType:
+            function = value.__func__
+            if type(function) is not types.FunctionType:
+                self(function)
+        elif kind in _DESCRIPTORS:
+            self._require(value.__objclass__, value)
+        elif issubclass(kind, type):
+            return self._class(value)
+        elif issubclass(kind, types.GenericAlias):
+            self(_origin(value))
+        elif issubclass(kind, _ALIASES):
+            self(held(value)["__origin__"])
+        elif issubclass(kind, functools.partial):
+            if id(value) not in self.known:
+                self(_partial_func(value))
+        elif self._has_row(kind) or kind in _STANDING:
+            if kind.__weakrefoffset__:
+                self.remember(value)
+        elif not self._is_granted(value) and holder(lineage(kind), "__call__") is not None:
+            raise denied(f"calling a {name_of(kind)!r} object is not granted")
+        return self._instead.get(id(value), value)
+
+    def _bound(self, value: Any) -> Any:
+        owner = value.__self__
+        if type(owner) in _CONTAINERS and value.__name__ != "sort":
+            return value
+        if (instead := self._instead.get(id(value))) is not None:
+            return instead
+        if self._is_granted(value):
+            return value
+        if owner is None or type(owner) is types.ModuleType:
+            raise denied(f"calling {value.__name__} is not granted")
+        self._require(owner if issubclass(type(owner), type) else type(owner), value)
+        if type(owner) is list and value.__name__ == "sort":
+            return functools.partial(self._keyed, value)
+        return value
+
+    def _class(self, value: type) -> Any:
+        if self._world.classes.own(value):
+            return functools.partial(self._property, value) if issubclass(value, property) else value
+        if id(value) not in self.known and id(value) not in self._instead:
+            audit = self._world.types.get(value)
+            if audit is None or not audit.constructable:
+                raise denied(f"{name_of(value)} cannot be created here", "class")
+        return self._instead.get(id(value), value)
+
+    def _is_granted(self, value: Any) -> bool:
+        """Whether an object of the host's was handed out, or is a function of a trusted package."""
+        return id(value) in self.known or getattr(value, "__module__", None) in self._world.trusted
+
+    def _require(self, kind: type, value: Any) -> None:
+        if not self._has_row(kind):
+            raise denied(f"calling {value.__name__} of {name_of(kind)!r} is not granted")
+
+    def _has_row(self, kind: type) -> bool:
+        """Whether code made a class, or a row is about it or one that it inherits from."""
+        world = self._world
+        if world.classes.own(kind) or id(kind) in self.known or kind in world.types:
+            return True
+        return any(one in world.types for one in lineage(kind)[:-1])
+
+    def member(self, value: Any) -> Any:
+        """The same for what was read of an object of the host's, where a row or a grant names it."""
+        return self._class(value) if issubclass(type(value), type) else value
+
+    def require_method(self, name: str, value: Any) -> None:
+        """That the interpreter may call what a class has under one of the names that it calls by itself."""
+        inner = value.__func__ if type(value) in (staticmethod, classmethod) else value
+        kind = type(inner)
+        if inner is None or kind is types.FunctionType:
+            return
+        if issubclass(kind, property) or (self._world.classes.own(kind) and holder(lineage(kind), "__get__")):
+            raise denied(f"{name} is to be a function", "class")
+        self(inner)
+
+    # ------------------------------------------------------------- what C code calls on behalf of code
+
+    def stepped(self, function: Any, by: Any = None) -> Any:
+        """What `map`, `sorted` and the like call in a function's place; `by` is what has the name of one of them."""
+        if by is not None and not any(by is one for one in (*_FIRST, *_KEY)):
+            return function
+        return steps.stepped(self(function), by)
+
+    def _first(self, by: Any, /, *given: Any, **named: Any) -> Any:
+        return by(*([self.stepped(given[0]), *given[1:]] if given else given), **named)
+
+    def _keyed(self, by: Any, /, *given: Any, **named: Any) -> Any:
+        if "key" in named:
+            named["key"] = self.stepped(named["key"])
+        return by(*given, **named)
+
+    def _property(self, /, *given: Any, **named: Any) -> Any:
+        kind = given[0] if given and isinstance(given[0], type) and issubclass(given[0], property) else property
+        given = given[1:] if kind is not property else given
+        return kind(*[self(one) for one in given], **{name: self(one) for name, one in named.items()})

@@ -1,1 +1,0 @@
-"""Ready audits of libraries that are not Python's own."""

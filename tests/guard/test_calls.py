@@ -1,0 +1,238 @@
+"""What came into the code's hands by whatever way is of no use in them: not called, not inherited from, not read."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import math
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.guard.runner import guarded
+
+from cellblock.policy import RARE, Policy
+
+RAW: dict[str, Any] = {
+    "type": type,
+    "code": types.CodeType,
+    "function": types.FunctionType,
+    "popen": subprocess.Popen,
+    "alias": type(typing.Annotated[int, 1]),
+    "module": os,
+    "builtin": os.system,
+    "code object": (lambda: 0).__code__,
+    "frame": sys._getframe(),
+    "generic": types.GenericAlias(subprocess.Popen, int),
+}
+"""Objects of the host's that no row, policy or module hands out."""
+
+WAYS = {
+    "by its name": "leak('id')",
+    "under another name": "f = leak\nf('id')",
+    "from a list": "[leak][0]('id')",
+    "from a tuple, in a loop": "for f in (leak,): f('id')",
+    "as an attribute of an object": "class A: pass\na = A()\na.f = leak\na.f('id')",
+    "in place of a method": "class A:\n    def f(self, x): pass\na = A()\na.f('x')\na.f = leak\na.f('id')",
+    "set on an object in a function": (
+        "class A:\n    def f(self, x): pass\ndef go(a):\n    a.f('x'); a.f('y')\na = A()\ngo(a)\na.f = leak\ngo(a)"
+    ),
+    "through the object's dict": (
+        "class A:\n    def f(self, x): pass\na = A()\na.f('x')\na.__dict__['f'] = leak\na.f('id')"
+    ),
+    "in a dict that the object is given": (
+        "class A:\n    def f(self, x): pass\na = A()\na.f('x')\na.__dict__ = {'f': leak}\na.f('id')"
+    ),
+    "as an attribute of a class": "class A: f = leak\nA.f('id')",
+    "as an attribute of a class, from an object": "class A: f = leak\nA().f('id')",
+    "set on a class": "class A:\n    def f(self, x): pass\nA().f('x')\nA.f = leak\nA().f('id')",
+    "as a static method": "class A: f = staticmethod(leak)\nA().f('id')",
+    "as a class method": "class A: f = classmethod(leak)\nA().f('id')",
+    "as a property": "class A: f = property(leak)\nA().f",
+    "as a property that is set": "class A: f = property(None, leak)\nA().f = 'id'",
+    "as an operator": "class A: __add__ = leak\nA() + 'id'",
+    "as an operator that is set": "class A: pass\nA.__add__ = leak\nA() + 'id'",
+    "as an operator by setattr": "class A: pass\nsetattr(A, '__add__', leak)\nA() + 'id'",
+    "as an operator, from a descriptor": (
+        "class D:\n    def __get__(self, one, kind): return leak\nclass A: __add__ = D()\nA() + 'id'"
+    ),
+    "as what makes objects": "class A: __init__ = leak\nA()",
+    "as what is called": "class A: __call__ = staticmethod(leak)\nA()('id')",
+    "by a class that type() makes": "A = type('A', (), {'__add__': leak})\nA() + 'id'",
+    "as a decorator": "@leak\ndef f(): pass",
+    "as a decorator of a class": "@leak\nclass A: pass",
+    "by map": "list(map(leak, ['id']))",
+    "by map under another name": "m = map\nlist(m(leak, ['id']))",
+    "by map, spread": "list(map(*(leak, ['id'])))",
+    "by filter": "list(filter(leak, ['id']))",
+    "as a key": "sorted(['id'], key=leak)",
+    "as a key of min": "min(['id', 'x'], key=leak)",
+    "as a key, spread": "sorted(['id'], **{'key': leak})",
+    "as a key of a list": "x = ['id']\nx.sort(key=leak)",
+    "as a key of a list, spread": "x = ['id']\nx.sort(**{'key': leak})",
+    "as a key of a list, bound before": "x = ['id']\ns = x.sort\ns(key=leak)",
+    "as a metaclass": "class A(metaclass=leak): pass",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("leaked", RAW)
+def test_what_no_row_knows_cannot_be_called(leaked: str, way: str, capfd: pytest.CaptureFixture[str]) -> None:
+    if (leaked, way) == ("type", "as a metaclass"):
+        pytest.skip("that is what classes have")
+    shown = guarded(WAYS[way] + "\nprint('reached')", Policy(also=RARE), {"leak": RAW[leaked]})
+    assert shown.error is not None, shown
+    assert "reached" not in shown.text
+    assert "uid=" not in capfd.readouterr().out
+
+
+def _spied() -> tuple[Callable[..., object], list[object]]:
+    """A callable object of the host's, and what it was called with."""
+    calls: list[object] = []
+
+    class Spy:
+        def __call__(self, *given: object, **named: object) -> object:
+            calls.append(given)
+            return 0
+
+    return Spy(), calls
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_object_of_the_host_is_not_even_called_in_vain(way: str) -> None:
+    spy, calls = _spied()
+    guarded(WAYS[way], Policy(also=RARE), {"leak": spy})
+    assert calls == []
+
+
+@pytest.mark.parametrize("leaked", ["type", "code", "popen", "alias"])
+def test_what_no_row_knows_cannot_be_inherited_from(leaked: str) -> None:
+    shown = guarded("class A(leak): pass\nprint('reached')", Policy(), {"leak": RAW[leaked]})
+    assert shown.error == "SecurityError"
+    assert not shown.text
+
+
+@pytest.mark.parametrize("name", ["__subclasses__", "__mro__", "system", "co_code", "f_globals", "__dict__", "run"])
+@pytest.mark.parametrize("leaked", RAW)
+def test_what_no_row_knows_has_no_attributes(leaked: str, name: str) -> None:
+    shown = guarded(f"print(getattr(leak, {name!r}, 'none'))", Policy(), {"leak": RAW[leaked]})
+    assert shown.text in ("none\n", ""), shown
+
+
+SWITCHED_OFF = {
+    "metaclasses": ["class M(type): pass", "M = type('M', (type,), {})", "class A(metaclass=lambda *_: 0): pass"],
+    "hooks": [
+        "class A:\n    @classmethod\n    def __subclasshook__(cls, kind): return True",
+        "type('A', (), {'__subclasshook__': classmethod(lambda cls, kind: True)})",
+        "class A:\n    def __mro_entries__(self, bases): return ()",
+        "import abc\nclass A(abc.ABC): pass\nA.register(int)",
+        "class S(str):\n    def __eq__(self, other): return True",
+        "class N(int):\n    __hash__ = lambda self: 1",
+        "class M:\n    def __hash__(self): return 1\nclass S(M, str): pass",
+        "class S(str): pass\nS.__eq__ = lambda self, other: True",
+    ],
+}
+
+
+@pytest.mark.parametrize(("feature", "source"), [(one, text) for one, texts in SWITCHED_OFF.items() for text in texts])
+def test_rare_parts_of_the_language_are_had_by_name(feature: str, source: str) -> None:
+    refused = guarded(source, Policy())
+    assert refused.error in ("refused", "SecurityError")
+    assert f"[{feature}]" in refused.message
+    assert guarded(source, Policy(also=[feature])).error is None
+
+
+@pytest.mark.parametrize("name", ["open", "memoryview", "len", "property", "map", "breakpoint"])
+def test_a_name_of_pythons_own_is_the_codes_where_it_binds_it(name: str) -> None:
+    assert guarded(f"def {name}(given): return given + '!'\nprint({name}('a'))").text == "a!\n"
+
+
+class Shop:
+    """A class of the host's, with functions of several kinds among its attributes."""
+
+    root = staticmethod(math.sqrt)
+    double = staticmethod(lambda n: 2 * n)
+    part = functools.partial(pow, 2)
+
+    def __init__(self) -> None:
+        self.square = math.exp
+
+    @functools.lru_cache  # noqa: B019 - one object
+    def cached(self, n: int) -> int:
+        return n
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "f = shop.root\nprint(f(4.0))",
+        "f = shop.double\nprint(f(2))",
+        "f = shop.part\nprint(f(2))",
+        "f = [shop.square]\nprint(f[0](0))",
+        "f = shop.cached\nprint(f(4))",
+        "print(shop.root(4), shop.part(2), shop.cached(4))",
+    ],
+)
+def test_what_a_granted_object_hands_out_is_called_under_any_name(source: str) -> None:
+    plain = io.StringIO()
+    with contextlib.redirect_stdout(plain):
+        exec(source, {"shop": Shop()})
+    assert guarded(source, Policy().cls(Shop), {"shop": Shop()}).text == plain.getvalue()
+
+
+@pytest.mark.parametrize("name", ["x", "__annotations__", "__doc__", "__module__", "__wrapped__", "__name__", "_x"])
+@pytest.mark.parametrize(
+    "target", ["textwrap.dedent", "len", "typing.AnyStr", "given", "functools.partial", "[].append"]
+)
+def test_nothing_is_set_on_what_the_code_did_not_make(target: str, name: str) -> None:
+    def given() -> None: ...
+
+    before = {one: getattr(given, one, None) for one in ("x", "__annotations__", "__doc__", "__name__")}
+    source = f"import functools, textwrap, typing\nt = {target}\nsetattr(t, {name!r}, 'changed')"
+    assert guarded(source, Policy(), {"given": given}).error in ("SecurityError", "AttributeError", "TypeError")
+    assert before == {one: getattr(given, one, None) for one in before}
+    assert "changed" not in (
+        str(getattr(textwrap.dedent, name, "")),
+        str(getattr(len, name, "")),
+        typing.AnyStr.__name__,
+    )
+
+
+def test_a_class_tells_nothing_that_reads_past_its_grant() -> None:
+    class Host:
+        def __init_subclass__(cls) -> None:
+            cls._token = "CANARY"
+
+        def __init__(self) -> None:
+            self._secret = "CANARY"
+
+    policy = Policy().cls(Host, include=["name"], subclassable=True)
+    source = "class A: pass\nclass H(A, Host): __version__ = vars(A).get('__dict__')\n"
+    source += "print(H().__version__, vars(H), H.__dict__)"
+    assert "CANARY" not in guarded(source, policy).text
+
+
+def test_a_parameter_of_a_class_statement_may_have_any_name() -> None:
+    source = (
+        "class B:\n    def __init_subclass__(cls, name=0, bases=0, defined=0): cls.told = name, bases, defined\n"
+        "class A(B, name='a', bases=1, defined=2): pass\nprint(A.told)"
+    )
+    assert guarded(source).text == "('a', 1, 2)\n"
+
+
+def test_flags_of_patterns_are_numbers() -> None:
+    source = (
+        "import re\nclass F:\n    def __hash__(self): return hash(0)\n    def __eq__(self, other): return True\n"
+        "    def __index__(self): return 2\n    __and__ = __rand__ = __or__ = __ror__ = lambda self, other: 2\n"
+        "print(bool(re.compile('^only-here$', F()).match('ONLY-HERE')))"
+    )
+    assert guarded(source).text == "True\n"
+    assert not re.compile("^only-here$").match("ONLY-HERE")
