@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cellblock import Policy, Session, UnpicklableError, Versioned
+from cellblock.policy import RARE
 from cellblock.errors import RestoreFailed, StoreError
 
 Open = Callable[..., Session]
@@ -276,12 +277,12 @@ def test_no_code_of_the_cells_runs_while_names_are_kept(opened: Open) -> None:
             f"    def {name}(self, *given):\n        if on: calls.append('M.{name}')\n        return {HOOKS[name]}\n"
         )
     source += "class Made(metaclass=M): pass\nmade, key = Made(), {'a': Made()}\n"
-    session = opened()
+    session = opened(policy=Policy(also=RARE))
     cell = session.run(f"{source}o, l, d, e = O(), L([1]), D(a=1), E('x')\nholds = [o, l, d, e, {{1: o}}]\non = True")
     assert cell.error is None, cell.text
     session.run("repr(o); calls.clear(); x = 1")
     assert session.run("list(calls)").value == []
-    assert opened().run("list(calls)").value == []
+    assert opened(policy=Policy(also=RARE)).run("list(calls)").value == []
 
 
 def test_a_group_that_looks_as_before_is_told_from_one_that_is(opened: Open) -> None:

@@ -5,13 +5,12 @@ Those of one process differ by a count, and those of two processes by the kernel
 
 from __future__ import annotations
 
-import sys
 from itertools import count
 
-if sys.platform == "win32":
-    from nt import urandom
-else:
+try:
     from posix import urandom  # the one in `os` may be replaced by the time this is imported
+except ImportError:
+    from os import urandom
 
 _count = count()
 
