@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cellblock import Policy, Session, UnpicklableError, Versioned
-from cellblock.policy import RARE
 from cellblock.errors import RestoreFailed, StoreError
+from cellblock.policy import RARE
 
 Open = Callable[..., Session]
 

@@ -142,8 +142,7 @@ class Gates:
         def watch(value: Any) -> Any:
             kind = type(value)
             if not self._grants_all(group, value, kind):
-                called = {one.removesuffix(spelling.CALLED) for one in group.reads if one.endswith(spelling.CALLED)}
-                return Watched(self, value, called)
+                return Watched(self, value)
             if len(known) < _MAX_KNOWN:
                 known.add(kind)
             return value
@@ -175,7 +174,7 @@ class Gates:
         for one in (name, called):
             self._ask_first(one, None)
         for group, known in self._groups.items():
-            if not {name, called}.isdisjoint((*group.reads, *group.writes)):
+            if name in group.reads or name in group.writes:
                 known.difference_update([kind for kind in known if self._own(kind)])
 
     def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:

@@ -7,7 +7,6 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard import spelling
 from cellblock.guard.anatomy import module_of, name_of
 
 if TYPE_CHECKING:
@@ -46,22 +45,19 @@ class Holding:
 class Watched:
     """Stands for an object of which attributes are read and set: each time the gates are asked."""
 
-    __slots__ = ("called", "gates", "value")
+    __slots__ = ("gates", "value")
 
-    def __init__(self, gates: Gates, value: object, called: set[str]) -> None:
+    def __init__(self, gates: Gates, value: object) -> None:
         object.__setattr__(self, "gates", gates)
         object.__setattr__(self, "value", value)
-        object.__setattr__(self, "called", called)
 
     def __getattribute__(self, name: str) -> object:
-        asked = name + spelling.CALLED if name in _called(self) else name
-        return getattr(_watching(self).read(_watched(self), asked), name)
+        return getattr(_watching(self).read(_watched(self), name), name)
 
     def __setattr__(self, name: str, new: object) -> None:
         setattr(_watching(self).write(_watched(self), name), name, new)
 
 
-_called: Any = vars(Watched)["called"].__get__
 _watching: Any = vars(Watched)["gates"].__get__
 _watched: Any = vars(Watched)["value"].__get__
 
