@@ -67,10 +67,10 @@ def _size(plain: Any) -> int | None:
 
 
 def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTaken]:
-    shared = session.ancestor(before.id, after.id)
+    shared = session.ancestors([before.id], after.id)
     steps: list[StepTaken] = []
     for commit in session.log(after.id):
-        if (shared is not None and commit.depth <= shared.depth) or len(steps) >= _MOST_STEPS:
+        if (shared and commit.depth <= shared[0].depth) or len(steps) >= _MOST_STEPS:
             break
         steps.append(StepTaken(commit=commit.id, kind=commit.kind, number=commit.number, message=commit.message))
     return steps[::-1]
