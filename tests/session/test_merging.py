@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -601,3 +603,44 @@ def test_what_parted_where_no_state_was_saved_is_not_merged(opened: Callable[...
             )
         assert branch["v"] == ["old"]
     assert session.run("v, mine").value == ([f"new {number}"], 1)
+
+
+def test_session_that_is_open_is_merged_by_its_name_as_it_stands(opened: Callable[..., Session]) -> None:
+    session = opened()
+    session.run("x = 0")
+    with session.branch("other") as branch:
+        branch.run("import os; large = os.urandom(40 * 2**20)")
+        branch.flush()
+        assert branch.run("large = os.urandom(40 * 2**20); y = 1").ok  # its commit takes a while
+        session.merge("other")
+        assert session["y"] == 1
+
+
+DIES = """
+import os, sys
+from cellblock import Session, Versioned
+session = Session("one", state=Versioned(sys.argv[1]))
+session.run("x = 0")
+branch = session.branch("other")
+session.close()
+branch.run("import os, time; large = os.urandom(40 * 2**20)")
+branch.flush()
+assert branch.run("large = os.urandom(40 * 2**20); y = 1").ok
+os._exit(0)
+"""
+
+
+def test_session_whose_journal_holds_more_than_its_commits_is_merged_once_it_was_resumed(
+    opened: Callable[..., Session], url: str
+) -> None:
+    subprocess.run([sys.executable, "-c", DIES, url], check=True)
+    session = opened()
+    with pytest.raises(CellblockError) as refused:
+        session.merge("other")
+    assert str(refused.value) == (
+        "nothing was merged: what session 'other' did last is not in a commit yet"
+        " (open it, so that it is resumed, or flush() it where it is open; then merge)"
+    )
+    with opened("other"):
+        session.merge("other")
+    assert session["y"] == 1

@@ -150,13 +150,13 @@ class Histories(RuleBasedStateMachine):
             return
         apart = model.commits.keys() - model.ancestors(model.head)
         theirs = data.draw(st.sampled_from(sorted(apart or model.commits)))
-        base = held.ancestor(model.head, theirs)
-        mine, other = model.ancestors(model.head), model.ancestors(theirs)
-        assert (base is None) == (not mine & other)
-        if base is not None:
-            assert base.id in mine & other
-            assert not any(base.id in model.ancestors(one) - {one} for one in mine & other)
-        old = {} if base is None else model.commits[base.id][1]
+        another = data.draw(st.sampled_from(sorted(model.commits)))
+        for ones in ([model.head, another], [model.head]):
+            common = set[str]().union(*map(model.ancestors, ones)) & model.ancestors(theirs)
+            newest = [one for one in common if not any(one in model.ancestors(other) - {other} for other in common)]
+            bases = [one.id for one in held.ancestors(ones, theirs)]
+            assert sorted(bases) == sorted(newest)
+        old = model.commits[bases[0]][1] if bases else {}
         ours, yours = model.names, model.commits[theirs][1]
         changed = {key for key in old.keys() | yours.keys() if old.get(key) != yours.get(key)}
         mine_changed = {key for key in old.keys() | ours.keys() if old.get(key) != ours.get(key)}

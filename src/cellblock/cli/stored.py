@@ -181,7 +181,7 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
     from cellblock.session.timeline import find, why_private
 
     with store.hold(arguments.user, arguments.name, create=False) as session:
-        theirs = find(session, arguments.other)
+        theirs = find(store, session, arguments.other)
         if (why := why_private(store, arguments.user, arguments.other)) and not session.settings.get("private"):
             since = session.resolve("HEAD").number
             marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}

@@ -288,9 +288,10 @@ class Session:
     def merge(self, other: Session | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
         """Take over what another version has changed since the two parted: names with what they share, and files.
 
-        `other` is a branch of this session: open, or by its name as the store has it; or else a revision. Both are
-        parents of the commit; where there is nothing to take over, it is the newest one of this session.
-        `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        `other` is a branch of this session, or its name, or else a revision. One that is not open here is merged as the
+        store has it; CellblockError where its journal holds more. Both are parents of the commit; where there is
+        nothing to take over, it is the newest one of this session. `MergeConflict`, and nothing is merged, where both
+        changed the same, unless one is preferred.
         """
         theirs = other if isinstance(other, str) else require_kind(other, Session, "other")._session
         return self._in_turn(partial(self._session.merge, theirs, prefer=prefer))

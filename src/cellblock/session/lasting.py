@@ -156,6 +156,7 @@ class Lasting:
         self.user: Callable[[], Turns | None] | None = None
         """The session that goes on with this, while there is one."""
         held.watch(partial(_is_left, weakref.ref(self)))
+        _open[self._place_of(held.name)] = self
         self.by_source = False
         """Whether no state is to be saved."""
         self.strict = False
@@ -1061,11 +1062,21 @@ class Lasting:
 
     async def found(self, other: str) -> Commit:
         """Where another session of the user stands, or else the commit that a revision means."""
-        return await to_thread.run_sync(find, self._held, other)
+        return await to_thread.run_sync(find, self._store, self._held, other)
 
     async def adopted(self, other: Lasting, commit: str) -> Commit:
         """A commit of another session, which this one can read from now on."""
         return await to_thread.run_sync(adopted, self._held, other._held, commit)
+
+    def beside(self, name: str) -> Turns | None:
+        """The user's session of that name, where this program has it open on the event loop that runs here."""
+        other = _open.get(self._place_of(name))
+        session = None if other in (None, self) or other.user is None else other.user()
+        is_usable = session is not None and session._is_here and session._is_of_running_loop and not session._closed
+        return session if is_usable else None
+
+    def _place_of(self, name: str) -> tuple[str | None, str, str, str]:
+        return self._state.url, self._store.identity, self._held.user, name  # a copied store is of the same identity
 
     async def why_private(self, other: str) -> str:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""
@@ -1214,6 +1225,10 @@ class Lasting:
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
         return list(self._held.get_many(addresses))
+
+
+_open: weakref.WeakValueDictionary[tuple[str | None, str, str, str], Lasting] = weakref.WeakValueDictionary()
+"""The sessions that this program has open, by their stores, users and names."""
 
 
 def _is_left(find: weakref.ref[Lasting]) -> bool:

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import Any, TypeAlias
-
-from cellblock.session.timeline import is_cache
 
 Tree: TypeAlias = dict[str, Any]
 """Rows by their keys: names, groups, or files by their paths."""
 
 
 def three_way(
-    base: Tree, first: Tree, second: Tree, is_same: Callable[[Any, Any], bool] = operator.eq
+    base: Tree,
+    first: Tree,
+    second: Tree,
+    unsettled: Set[str],
+    is_same: Callable[[Any, Any], bool] = operator.eq,
 ) -> tuple[Tree, set[str]]:
-    """The first with what the second alone changed, and the keys that both did, at which the first's is kept."""
+    """The first with what the second alone changed, and the keys that both did, at which the first's is kept.
+
+    Keys that are `unsettled` have no row in the base: both changed these, unless they are the same.
+    """
     merged, conflicts = dict(first), set()
-    for key in {**base, **second}:
+    for key in {**base, **first, **second}:
         before, mine, theirs = base.get(key), first.get(key), second.get(key)
-        if theirs == before or is_same(mine, theirs):
+        if is_same(mine, theirs):
             continue
-        if mine != before and not is_same(before, mine):
+        if key in unsettled:
+            conflicts.add(key)
+        elif theirs == before:
+            continue
+        elif mine != before and not is_same(before, mine):
             if not is_same(before, theirs):
                 conflicts.add(key)
         else:
@@ -38,19 +47,19 @@ def put(tree: Tree, key: str, row: Any) -> None:
         tree[key] = row
 
 
-def merge_files(base: Tree, first: Tree, second: Tree) -> tuple[Tree, set[str]]:
+def merge_files(base: Tree, first: Tree, second: Tree, unsettled: Set[str]) -> tuple[Tree, set[str]]:
     """As `three_way`, by paths. A path that cannot stand in what else is there is a conflict, too.
 
     So is a file whose directory the other version removed, and one of several names of one file of which each version
-    has another content. The first's is kept, with the directories that it is in. Caches are never told.
+    has another content. The first's is kept, with the directories that it is in.
     """
-    merged, conflicts = three_way(base, first, second, _is_same)
+    merged, conflicts = three_way(base, first, second, unsettled, _is_same)
     settled: set[str] = set()
     while astray := {*_orphans(merged), *_torn(merged)} - settled:
         settled |= astray
         for one in {one for path in astray for one in (path, *_above(path))}:
             put(merged, one, first.get(one))
-    return merged, {path for path in conflicts | settled if not is_cache(path)}
+    return merged, conflicts | settled
 
 
 def _is_same(before: Any, after: Any) -> bool:

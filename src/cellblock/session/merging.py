@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from cellblock.errors import CellblockError, MergeConflict
 from cellblock.labels import DECLARED, DUNDER, LAST, called
 from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
 from cellblock.session.past import state_of
-from cellblock.session.timeline import is_same
+from cellblock.session.timeline import is_cache, is_same
 from cellblock.store import JSON, Batch, Commit, HeldSession
 from cellblock.worker.saving.losses import PART
 
 _MOST_TOLD = 20
+_MOST_BASES = 16
+"""Versions that are held while the bases of bases are merged."""
 _TREES = ("names", "groups", "files")
 _AGAIN = "run the cells again that made it"
 _GENERATORS = ("@random", "@numpy.random", "@torch")
@@ -35,10 +38,11 @@ def merge(
     Ours itself where theirs has led to it. Names that share objects change together. `MergeConflict` where both changed
     the same, unless one is preferred. Of what surrounds the names, such as options of packages, that version's stays
     where both changed it, or else ours, and it is told as lost; random numbers go on as ours. A commit whose state was
-    not saved cannot be merged, nor what parted at one.
+    not saved cannot be merged, nor what parted at one. Where both come from several commits, the base is what these
+    make when they are merged; they may differ in something, which has no common value then.
     """
-    base = session.ancestor(ours.id, theirs.id)
-    if base is not None and base.id == theirs.id:
+    bases = session.ancestors([ours.id], theirs.id)
+    if theirs in bases:
         return ours
     for one in (ours, theirs):
         if not one.snapshot:
@@ -46,14 +50,9 @@ def merge(
                 f"nothing was merged: the state of cell {one.number}, {one.message!r}, was not saved",
                 hint="run a cell there, and merge again; under a policy, or without checkpoints, no states are kept",
             )
-    parted = None if base is None else state_of(session, base)
-    if base is not None and parted is None:
-        raise CellblockError(
-            f"nothing was merged: the state of cell {base.number}, {base.message!r}, where both parted, was not saved",
-            hint="make another branch while no cell runs, and make the changes of one of the two there",
-        )
     first, second = (theirs, ours) if prefer == "theirs" else (ours, theirs)
-    merging = _Merging(session, parted, first, second, ours)
+    versions = [_Version.of(session, one) for one in (first, second)]
+    merging = _Merging(session, _Bases(session).of(bases), *versions, ours=versions[first is not ours])
     conflicts = merging.conflicts()
     if prefer is None and any(conflicts.values()):
         raise _conflict(conflicts)
@@ -74,51 +73,95 @@ def _environment(first: Commit, second: Commit) -> JSON:
     return first.detail.get("environment") or second.detail.get("environment")
 
 
+class _Bases:
+    """The bases of merges: one commit, or what several make, merged by their own base, of which the same holds."""
+
+    def __init__(self, session: HeldSession) -> None:
+        self._session = session
+        self._of = lru_cache(_MOST_BASES)(self._made)
+
+    def of(self, commits: Sequence[Commit]) -> _Version:
+        """The state of one commit, or what several make when they are merged; nothing where there is none."""
+        chain = [tuple(commit.id for commit in commits)]
+        while len(chain[-1]) > 1:
+            chain.append(self._base_of(chain[-1]))
+        for ids in reversed(chain[1:]):  # the oldest first, so that no call waits for many others
+            self._of(*ids)
+        return self._of(*chain[0])
+
+    def _made(self, *ids: str) -> _Version:
+        if len(ids) < 2:
+            return _Version.of(self._session, *map(self._state_of, ids))
+        *others, last = ids
+        first = self._of(*others)
+        merging = _Merging(self._session, self._of(*self._base_of(ids)), first, self._of(last), ours=first)
+        return merging.common()
+
+    def _base_of(self, ids: Sequence[str]) -> tuple[str, ...]:
+        return tuple(commit.id for commit in self._session.ancestors(ids[:-1], ids[-1]))
+
+    def _state_of(self, id: str) -> Commit:
+        commit = self._session.resolve(id)
+        if (state := state_of(self._session, commit)) is None:
+            where = f"the state of cell {commit.number}, {commit.message!r}, where both parted"
+            raise CellblockError(
+                f"nothing was merged: {where}, was not saved",
+                hint="make another branch while no cell runs, and make the changes of one of the two there",
+            )
+        return state
+
+
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """The contents of one commit. Among the names are those that have no row in the commit: these have a `label`."""
+    """The contents of one commit. Among the names are those that have no row in the commit: these have a `label`.
+
+    Of a version that several commits make, `unsettled` says by its kind what these do not agree on.
+    """
 
     names: Tree
     groups: Tree
     files: Tree
     ambient: Mapping[str, str]
     lost: Mapping[str, list[list[str]]]
+    unsettled: Mapping[str, Set[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, session: HeldSession, commit: Commit | None) -> _Version:
+    def of(cls, session: HeldSession, commit: Commit | None = None) -> _Version:
         if commit is None:
             return cls({}, {}, {}, {}, {})
         detail: Any = commit.detail
-        lost: dict[str, list[list[str]]] = {}
-        for row in detail.get("lost", ()):
-            lost.setdefault(row[0], []).append(row)
         names, groups, files = (dict(session.tree(commit.trees.get(kind)).pairs()) for kind in _TREES)
         ambient: dict[str, str] = dict(detail.get("ambient", ()))
         for label in [one for one in ambient if one.startswith((DUNDER, DECLARED)) and one != _BOOKKEEPING]:
             key = ambient.pop(label)
             names[called(label)] = {"label": label, "type": "", "group": key, "record": groups.get(key)}
-        return cls(names, groups, files, ambient, lost)
+        return cls(names, groups, files, ambient, _by_name(detail.get("lost", ())))
 
     def around(self, label: str) -> tuple[str, Any] | None:
         """Where something that surrounds the names is, and that group."""
+        if label in self.unsettled.get("ambient", ()):
+            return label, object()  # which no other is
         key = self.ambient.get(label)
         return None if key is None else (key, self.groups.get(key))
 
     def told(self, name: str) -> tuple[Any, Any]:
         """A name, and what is lost of it."""
-        return self.names.get(name), self.lost.get(name)
+        row = object() if name in self.unsettled.get("names", ()) else self.names.get(name)
+        return row, self.lost.get(name)
 
 
 class _Merging:
     """A merge under way: the first version, with what the second changed since the base."""
 
-    def __init__(self, session: HeldSession, base: Commit | None, first: Commit, second: Commit, ours: Commit) -> None:
+    def __init__(
+        self, session: HeldSession, base: _Version, first: _Version, second: _Version, *, ours: _Version
+    ) -> None:
         self._session = session
-        self._base, self._first, self._second = (_Version.of(session, one) for one in (base, first, second))
-        self._ours = self._first if first is ours else self._second
-        self._names, self._changed = three_way(self._base.names, self._first.names, self._second.names, is_same)
-        self._groups, self._parted = three_way(self._base.groups, self._first.groups, self._second.groups)
-        self._files, self._paths = merge_files(self._base.files, self._first.files, self._second.files)
+        self._base, self._first, self._second, self._ours = base, first, second, ours
+        names, groups, files = (base.unsettled.get(kind, frozenset()) for kind in _TREES)
+        self._names, self._changed = three_way(base.names, first.names, second.names, names, is_same)
+        self._groups, self._parted = three_way(base.groups, first.groups, second.groups, groups)
+        self._files, self._paths = merge_files(base.files, first.files, second.files, files)
         for label in _GENERATORS:
             if (own := self._ours.around(label)) is not None:
                 put(self._groups, *own)
@@ -128,10 +171,22 @@ class _Merging:
     def conflicts(self) -> dict[str, tuple[str, ...]]:
         """Names and files that both changed."""
         names = {*self._changed, *self._astray(), *(name for name, _ in self._lost() if name)}
-        return {"names": tuple(sorted(names)), "files": tuple(sorted(self._paths))}
+        return {"names": tuple(sorted(names)), "files": tuple(sorted(one for one in self._paths if not is_cache(one)))}
 
-    def let_go(self, names: Iterable[str]) -> None:
-        """Have the first version's of these names and of those that cannot stand beside them; tell which it has not."""
+    def common(self) -> _Version:
+        """What both make, as the base of versions that come from both; what both changed is unsettled."""
+        names = self.let_go(self.conflicts()["names"])
+        ambient, contested = self._surroundings()
+        lost = _by_name(row for _, rows in self._lost() for row in rows)
+        unsettled = {"names": names, "groups": self._parted, "files": self._paths, "ambient": contested}
+        unsettled = {kind: keys | self._first.unsettled.get(kind, set()) for kind, keys in unsettled.items()}
+        return _Version(self._names, self._groups, self._files, ambient, lost, unsettled)
+
+    def let_go(self, names: Iterable[str]) -> set[str]:
+        """Have the first version's of these names and of those that cannot stand beside them; return all of these.
+
+        Those that it has not are told.
+        """
         let_go: set[str] = set()
         while astray := {*names, *self._astray()} - let_go:
             let_go |= astray
@@ -144,6 +199,7 @@ class _Merging:
             if name in self._second.names:
                 why = "what it is made of has the place of something else in the version that was preferred"
                 self._dropped.append([name, self._second.names[name]["type"], why, _AGAIN])
+        return let_go
 
     def trees(self, batch: Batch, first: Commit) -> dict[str, str | None]:
         """The roots of the trees, after `let_go`."""
@@ -155,12 +211,21 @@ class _Merging:
 
     def detail(self) -> dict[str, JSON]:
         """What surrounds the names, and what is lost, after `let_go`."""
-        ambient: dict[str, str] = {row["label"]: row["group"] for row in self._names.values() if "label" in row}
+        labels: dict[str, str] = {row["label"]: row["group"] for row in self._names.values() if "label" in row}
+        labels |= self._surroundings()[0]
+        lost = [row for _, rows in self._lost() for row in rows] + self._dropped
+        return {"ambient": [[label, key] for label, key in sorted(labels.items())], "lost": lost}
+
+    def _surroundings(self) -> tuple[dict[str, str], set[str]]:
+        """The groups of what surrounds the names, and what of it both changed or was not kept, which is told."""
+        ambient, contested = dict[str, str](), set[str]()
         for label in sorted({*self._first.ambient, *self._second.ambient}):
             base, first, second = (one.around(label) for one in (self._base, self._first, self._second))
             chosen = self._ours.around(label) if label in _GENERATORS else second if first == base else first
             held = [one for one in (chosen, first, second) if one is not None and self._is_whole(label, one)]
-            if base not in (first, second) and first != second and not label.startswith(_OF_ITSELF):
+            if base not in (first, second) and first != second and label not in _GENERATORS:
+                contested.add(label)
+            if label in contested and not label.startswith(_OF_ITSELF):
                 self._dropped.append([called(label), "", "both versions changed it, and one of them was kept", _AGAIN])
             if chosen is not None and held:
                 ambient[label] = held[0][0]
@@ -168,8 +233,9 @@ class _Merging:
                 self._dropped.append(
                     [called(label), "", "the other version changed what it shares objects with", _AGAIN]
                 )
-        lost = [row for _, rows in self._lost() for row in rows] + self._dropped
-        return {"ambient": [[label, key] for label, key in sorted(ambient.items())], "lost": lost}
+            if chosen not in (None, *held[:1]):
+                contested.add(label)
+        return ambient, contested
 
     def _is_whole(self, label: str, around: tuple[str, Any]) -> bool:
         """Whether what surrounds the names is there as one version has it; of the last value, all that it refers to."""
@@ -229,6 +295,13 @@ class _Merging:
                 seen.add(key)
                 yield key
                 work += self._needs(self._first.groups[key])
+
+
+def _by_name(lost: Iterable[list[str]]) -> dict[str, list[list[str]]]:
+    rows: dict[str, list[list[str]]] = {}
+    for row in lost:
+        rows.setdefault(row[0], []).append(row)
+    return rows
 
 
 def _changes(before: Tree, after: Tree) -> dict[str, Any]:

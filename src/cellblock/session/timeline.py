@@ -67,10 +67,10 @@ def _size(plain: Any) -> int | None:
 
 
 def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTaken]:
-    shared = session.ancestor(before.id, after.id)
+    shared = session.ancestors([before.id], after.id)
     steps: list[StepTaken] = []
     for commit in session.log(after.id):
-        if (shared is not None and commit.depth <= shared.depth) or len(steps) >= _MOST_STEPS:
+        if (shared and commit.depth <= shared[0].depth) or len(steps) >= _MOST_STEPS:
             break
         steps.append(StepTaken(commit=commit.id, kind=commit.kind, number=commit.number, message=commit.message))
     return steps[::-1]
@@ -125,9 +125,17 @@ def first_parents(log: Iterable[Commit]) -> Iterator[Commit]:
             wanted = commit.parents[0] if commit.parents else ""
 
 
-def find(session: HeldSession, other: str) -> Commit:
-    """Where another session of the user stands, or else the commit of a revision; `UnknownCommit` if neither."""
+def find(store: Store, session: HeldSession, other: str) -> Commit:
+    """Where another session of the user stands, or else the commit of a revision; `UnknownCommit` if neither.
+
+    CellblockError where what that session did last is in its journal alone.
+    """
     try:
+        if other != session.name and store.read(session.user, other).journal():
+            raise CellblockError(
+                f"nothing was merged: what session {other[:80]!r} did last is not in a commit yet",
+                hint="open it, so that it is resumed, or flush() it where it is open; then merge",
+            )
         head = session.adopt(other)
     except UnknownSession:
         try:

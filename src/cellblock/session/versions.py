@@ -459,17 +459,21 @@ class Versions(Turns):
     async def merge(self, other: Versions | str, *, prefer: Literal["ours", "theirs"] | None = None) -> Commit:
         """Take over what another version has changed since the two parted: names with what they share, and files.
 
-        `other` is a branch of this session: open, or by its name as the store has it; or else a revision. Both are
-        parents of the commit; where there is nothing to take over, it is the newest one of this session.
-        `MergeConflict`, and nothing is merged, where both changed the same, unless one is preferred.
+        `other` is a branch of this session, or its name, or else a revision. One that is not open here is merged as the
+        store has it; CellblockError where its journal holds more. Both are parents of the commit; where there is
+        nothing to take over, it is the newest one of this session. `MergeConflict`, and nothing is merged, where both
+        changed the same, unless one is preferred.
         """
         if isinstance(other, str):
             require_text(other=other)
         if prefer not in (None, "ours", "theirs"):
             raise ValueError(f'prefer must be "ours", "theirs" or None, not {prefer!r:.80}')
         lasting = self._require_lasting("merge")
-        if not isinstance(other, str):
+        if isinstance(other, str) and isinstance(beside := lasting.beside(other), Versions):
+            other = beside
+        elif not isinstance(other, str):
             require_kind(other, type(self), "other")
+        if not isinstance(other, str):
             await other._catch_up_between_calls(other._require_lasting("merge"))
             await other._standing()
         await self._acquire(wait=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import heapq
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cellblock.documents import reading
 from cellblock.errors import StoreError, UnknownCommit, UnknownSession
@@ -18,6 +18,8 @@ _SPEC = re.compile(r"(?P<name>[^~^]+)(?P<steps>(?:[~^][0-9]{0,9})*)")
 _STEP = re.compile(r"([~^])([0-9]*)")
 _PREFIX = re.compile(r"(?:sha256-)?([0-9a-f]{4,64})")
 _SHOWN = 5
+_BOTH, _BEHIND = 3, 7
+"""A commit from which both sides come, and one that leads to another such."""
 
 BRANCH, TAG = "branch", "tag"
 
@@ -136,24 +138,28 @@ class History:
             if commit.id == line and (line := commit.parents[0] if commit.parents else "") in found:
                 heapq.heappush(waiting, _order(found[line], is_first=True))
 
-    def ancestor(self, one: str, other: str) -> Commit | None:
-        """The deepest commit from which both come; None if there is none. Reads what is between."""
-        first, second = self.load(one), self.load(other)
-        sides = {first.id: 1}
-        sides[second.id] = sides.get(second.id, 0) | 2
-        found = {first.id: first, second.id: second}
+    def ancestors(self, ones: Iterable[str], other: str) -> list[Commit]:
+        """The newest commits from which both another and any of some come, deepest first. Reads what is between.
+
+        None of them leads to another of them. There are several where versions were merged crosswise.
+        """
+        sides = dict.fromkeys(ones, 1)
+        sides[other] = sides.get(other, 0) | 2
+        found = {id: self.load(id) for id in sides}
         waiting = [_order(commit) for commit in found.values()]
         heapq.heapify(waiting)
-        while waiting:
-            commit = found[heapq.heappop(waiting)[-1]]
-            if sides[commit.id] == 3:
-                return commit
+        newest: list[Commit] = []
+        while any(sides[id] < _BEHIND for *_, id in waiting):
+            commit = found[heapq.heappop(waiting)[-1]]  # all that it leads to came before
+            side = sides[commit.id]
+            if side == _BOTH:
+                newest.append(commit)
             for parent in commit.parents:
                 if parent not in found:
                     found[parent] = self.load(parent)
                     heapq.heappush(waiting, _order(found[parent]))
-                sides[parent] = sides.get(parent, 0) | sides[commit.id]
-        return None
+                sides[parent] = sides.get(parent, 0) | (_BEHIND if side >= _BOTH else side)
+        return newest
 
     # --- inside ---
 

@@ -77,9 +77,9 @@ class StoredSession:
         """The commits from `start` on, newest first, merged ones among them; each is read when it is asked for."""
         return self._history.log(start)
 
-    def ancestor(self, one: str, other: str) -> Commit | None:
-        """The newest commit from which both of two come."""
-        return self._history.ancestor(self.resolve(one).id, self.resolve(other).id)
+    def ancestors(self, ones: Iterable[str], other: str) -> list[Commit]:
+        """The newest commits from which both another and any of some come, deepest first; none leads to another."""
+        return self._history.ancestors([self.resolve(one).id for one in ones], self.resolve(other).id)
 
     def tree(self, root: str | None) -> Tree:
         """The tree of a root, as commits name it."""

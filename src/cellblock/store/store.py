@@ -103,7 +103,7 @@ class Store:
         self._catalogue = Catalogue(database, quota, lease_seconds)
         self._keeper = lease.LeaseKeeper(database, lease_seconds)
         try:
-            self._prefix = self._identity()
+            self.identity = self._identity()
         except BaseException:
             database.close()
             raise
@@ -249,7 +249,7 @@ class Store:
         )  # fmt: skip
 
     def _objects(self, user_id: int) -> ObjectTable:
-        return ObjectTable(self._database, self._place, user_id, self._prefix, self._quota)
+        return ObjectTable(self._database, self._place, user_id, self.identity, self._quota)
 
     def _users(self, user: str | None) -> list[tuple[int, str]]:
         if user is None:

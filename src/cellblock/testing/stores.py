@@ -338,19 +338,24 @@ class StoreConformance:
             assert sorted(messages[3:]) == ["1", f"2 on {'main' if second == 'side' else 'side'}"]
         assert [one.message for one in islice(held.log("main"), 1)] == ["2 on main"]
 
-    def test_common_ancestor_is_the_newest(self, held: HeldSession) -> None:
+    def test_common_ancestors_are_the_newest(self, held: HeldSession) -> None:
         commit(held, {"x": 0})
         fork = commit(held, {"x": 1})
         held.branch("side")
         mine = commit(held, {"x": 2})
         held.move("side")
         theirs = commit(held, {"x": 3})
-        assert held.ancestor("main", "side") == fork
-        assert held.ancestor("main", "HEAD~1") == fork
-        assert held.ancestor(mine.id, mine.id) == mine
+        assert held.ancestors(["main"], "side") == [fork]
+        assert held.ancestors(["main"], "HEAD~1") == [fork]
+        assert held.ancestors([mine.id], mine.id) == [mine]
         with held.batch() as batch:
             batch.commit(kind="merge", trees={}, parents=(theirs.id, mine.id))
-        assert held.ancestor("main", "side") == mine
+        assert held.ancestors(["main"], "side") == [mine]
+        held.move("main")
+        with held.batch() as batch:
+            batch.commit(kind="merge", trees={}, parents=(mine.id, theirs.id))
+        assert {one.id for one in held.ancestors(["main"], "side")} == {mine.id, theirs.id}
+        assert held.ancestors([mine.id, theirs.id], fork.id) == [fork]
 
     def test_sessions_of_no_common_history_have_no_common_ancestor(self, store: Store, held: HeldSession) -> None:
         mine = commit(held, {"x": 1})
@@ -359,7 +364,7 @@ class StoreConformance:
         with pytest.raises(UnknownCommit):
             held.resolve(theirs.id)
         assert held.adopt("other").commit == theirs.id
-        assert held.ancestor(mine.id, theirs.id) is None
+        assert held.ancestors([mine.id], theirs.id) == []
         assert names(held, theirs.id) == {"y": 1}
 
     def test_moving_changes_where_commits_go(self, held: HeldSession) -> None:
