@@ -175,6 +175,6 @@ def test_store_that_many_hosts_make_at_once_is_made_once(
     for thread in threads:
         thread.join(60)
     assert errors == [], [str(error.__cause__) for error in errors]
-    assert len({repr(store._prefix) for store in opened}) == 1
+    assert len({store.identity for store in opened}) == 1
     for store in opened:
         store.close()
