@@ -133,6 +133,10 @@ def _log(steps: Iterable[object]) -> str:
     return "".join("s" if step else "-" for step in steps)
 
 
+_ODD = 0.03
+"""The share of cells that bind a value which is slow to save or ends who does, or take it away again."""
+
+
 def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Change]:
     """An operation, and what it does to a model."""
     name, other, value = luck.choice(NAMES), luck.choice(NAMES), luck.randrange(1000)
@@ -162,9 +166,13 @@ def _operation(luck: random.Random, model: Model) -> tuple[dict[str, object], Ch
         ({"do": "set", "name": name, "value": [value]}, step(Model.bind, name, [value])),
         ({"do": "write", "name": name, "text": str(value)}, step(Model.write, name, str(value))),
         ({"do": "hibernate"}, lambda model: None),
-        ran(f"{SLOW}\n{name} = [{value}, 'slow']", Model.bind, name, [value, "slow"]),
-        ran(f"{ends(luck.choice(ENDS), value)}\n{name} = [{value}, 'ends']", Model.bind, name, [value, "ends"]),
     ]
+    if luck.random() < _ODD:
+        choices = [
+            ran(f"{SLOW}\n{name} = [{value}, 'slow']", Model.bind, name, [value, "slow"]),
+            ran(f"{ends(luck.choice(ENDS), value)}\n{name} = [{value}, 'ends']", Model.bind, name, [value, "ends"]),
+            ran(f"slow = ends = None\n{name} = [{value}, 'none']", Model.bind, name, [value, "none"]),
+        ]
     if model.steps:
         steps = luck.randint(1, min(model.steps, 6))
         choices.append(({"do": "undo", "steps": steps}, lambda model: model.undo(steps)))
