@@ -64,7 +64,7 @@ def ordinary(folder: Path, program: Path | None = None) -> Account:
     home, modules = folder / "home", folder / "modules"
     home.mkdir()
     os.chown(home, account.pw_uid, account.pw_gid)
-    for name in ("cellblock", "anyio", "idna", "sniffio", "typing_extensions"):
+    for name in ("cellblock", "anyio", "backports.zstd", "idna", "sniffio", "typing_extensions"):
         _copy(name, modules)
     if program is not None:
         shutil.copy(program, modules)
@@ -79,6 +79,6 @@ def _copy(name: str, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     if spec.submodule_search_locations:
         source = Path(spec.origin).parent
-        shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source, folder.joinpath(*name.split(".")), ignore=shutil.ignore_patterns("__pycache__"))
     else:
         shutil.copy(spec.origin, folder)
