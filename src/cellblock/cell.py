@@ -77,7 +77,7 @@ class Deferred:
 
     @property
     def has_been_read(self) -> bool:
-        """Whether the value was decoded."""
+        """True once the value was decoded."""
         return self._load is None
 
     def get(self) -> object:

@@ -236,7 +236,7 @@ _SIZED = _TEXTS | _WRITTEN.keys()
 
 
 def _is_larger(value: object, max_chars: int) -> bool:
-    """Whether built-in containers hold so many items, characters and digits that they are not written out whole."""
+    """True if built-in containers hold so many items, characters and digits that they are not written out whole."""
     if max_chars > _FEW:
         return False
     most, level = _TIMES * max_chars, list[Any]((value,))

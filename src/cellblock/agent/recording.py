@@ -136,7 +136,7 @@ class _Call:
         self.span.tell("gen_ai.tool.call.arguments", self.told["arguments"])
 
     def make(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
-        """What the tool answers, or the log in its place."""
+        """The tool's answer, or the log's in its place."""
         if self.setting.answers is None:
             return self.tool(*args, **kwargs)
         return self.setting.answers(self.told["step"], self.told["name"], self.told["arguments"])

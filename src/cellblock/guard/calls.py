@@ -13,10 +13,10 @@ import typing
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from cellblock.guard import steps
 from cellblock.guard.anatomy import held, holder, lineage, name_of
+from cellblock.guard.identity import leaving
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn
 
@@ -35,7 +35,7 @@ _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
 class Calls:
-    """What one world's code may call. `known` has by identity what may be called whatever its type says."""
+    """All that one world's code may call. `known` has by identity what may be called whatever its type says."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -53,15 +53,10 @@ class Calls:
 
     def remember(self, value: Any) -> None:
         """The same for an object that may be called, as long as that lasts."""
-        known, key = self.known, id(value)
-
-        def gone(_: object) -> None:
-            known.pop(key, None)
-
-        known[key] = ref(value, gone)
+        self.known[id(value)] = leaving(self.known, value)
 
     def __call__(self, value: Any) -> Any:
-        """What is called where code calls this. Raises where that may not be; what no one can call is let through."""
+        """Give what is called where code calls this. Raises where that may not be; passes what no one can call."""
         kind = type(value)
         if kind is types.FunctionType or kind is _CACHED:
             return value
@@ -114,7 +109,7 @@ class Calls:
         return self._instead.get(id(value), value)
 
     def _is_granted(self, value: Any) -> bool:
-        """Whether an object of the host's was handed out, or is a function of a trusted package."""
+        """True if an object of the host's was handed out, or is a function of a trusted package."""
         return id(value) in self.known or getattr(value, "__module__", None) in self._world.trusted
 
     def _require(self, kind: type, value: Any) -> None:
@@ -122,7 +117,7 @@ class Calls:
             raise denied(f"calling {value.__name__} of {name_of(kind)!r} is not granted")
 
     def _has_row(self, kind: type) -> bool:
-        """Whether code made a class, or a row is about it or one that it inherits from."""
+        """True if code made a class, or a row is about it or one that it inherits from."""
         world = self._world
         if world.classes.own(kind) or id(kind) in self.known or kind in world.types:
             return True
@@ -145,7 +140,7 @@ class Calls:
     # ------------------------------------------------------------- what C code calls on behalf of code
 
     def stepped(self, function: Any, by: Any = None) -> Any:
-        """What `map`, `sorted` and the like call in a function's place; `by` is what has the name of one of them."""
+        """Give what `map` and the like call in a function's place; `by` is what has the name of one of them."""
         if by is not None and not any(by is one for one in (*_FIRST, *_KEY)):
             return function
         return steps.stepped(self(function), by)

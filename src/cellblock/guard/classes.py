@@ -61,7 +61,7 @@ class Classes:
         return kind
 
     def _adopting(self, defined: Any) -> Any:
-        """What a class is made of, with what has it known as this world's own before any code of its own meets it."""
+        """The dict that a class is made of, with what has it known as own before any code of its own meets it."""
         items = list(dict.items(defined))
         dict.clear(defined)
         dict.__setitem__(defined, _ADOPTING, _Adopting(self))

@@ -7,7 +7,6 @@ code asks first. It runs no code of the object's: classes are looked at through 
 
 from __future__ import annotations
 
-import functools
 import types
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
@@ -99,8 +98,8 @@ class Gates:
                 for kind, audit in audits.items()
                 if plain in audit.reads
                 and not issubclass(kind, type)
-                and (plain is name or (plain not in audit.writes and _is_method(kind, plain)))
-                and (kind not in self._world.host_types or _is_function(kind, plain))
+                and (plain is name or (plain not in audit.writes and _kind_of(kind, plain) in _METHODS))
+                and (kind not in self._world.host_types or _kind_of(kind, plain) is types.FunctionType)
             )
 
     def known_writes(self, name: str) -> set[type]:
@@ -239,17 +238,17 @@ class Gates:
         return found
 
     def _hands_out(self, value: Any, kind: type, name: str) -> bool:
-        """Whether what a granted object has under a name is a function of C, which may be called then."""
+        """True if what a granted object has under a name is a function of C, which may be called then."""
         where = holder(lineage(kind), name)
         member = held(value).get(name) if where is None else namespace(where)[name]
         member = member.__func__ if type(member) is staticmethod else member
-        if type(member) not in (types.BuiltinFunctionType, functools.partial):
+        if type(member) not in (types.BuiltinFunctionType, partial):
             return False
         self._world.calls.grant(member)
         return True
 
     def _read_called(self, value: Any, kind: type, called: str) -> Any:
-        """What to read the name of a method from that is called: the object itself, or what holds what may be."""
+        """Give what to read the name of a called method from: the object itself, or what holds what may be."""
         if kind in self.known_reads(called):
             return value
         name = called.removesuffix(spelling.CALLED)
@@ -269,11 +268,10 @@ class Gates:
         return Holding(name, self._world.calls(member) if mine else self._world.calls.member(member))
 
     def _calls_own(self, value: Any, kind: type, name: str) -> bool:
-        """Whether a name of instances of a class of the code's own is a function of its own, and nothing hides it."""
-        classes = lineage(kind)
-        where = holder(classes, name)
-        if where is None or type(namespace(where)[name]) is not types.FunctionType:
+        """True if a name of instances of a class of the code's own is a function of its own, and nothing hides it."""
+        if _kind_of(kind, name) is not types.FunctionType:
             return False
+        classes = lineage(kind)
         hidden = name in held(value) or any(kind in self._stored.get(one, ()) for one in (name, ""))
         looked_up = holder(classes, "__getattribute__")
         return not (hidden or is_dunder(name)) and looked_up is not None and not self._own(looked_up) and not any(
@@ -476,7 +474,7 @@ class Gates:
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
 
     def _shown(self, kind: type) -> dict[str, Any]:
-        """What a class of the code's own holds that is the code's: no descriptor by which its objects are read."""
+        """All of a class of the code's own that is the code's: no descriptor by which its objects are read."""
         return {
             name: value
             for name, value in self._world.shown(namespace(kind)).items()
@@ -684,15 +682,10 @@ _METHODS = (
 )  # fmt: skip
 
 
-def _is_function(kind: type, name: str) -> bool:
+def _kind_of(kind: type, name: str) -> type | None:
+    """The type of what a class defines, or inherits, under a name; None where there is nothing."""
     where = holder(lineage(kind), name)
-    return where is not None and type(namespace(where)[name]) is types.FunctionType
-
-
-def _is_method(kind: type, name: str) -> bool:
-    """Whether a class has a method of this name for its instances."""
-    where = holder(lineage(kind), name)
-    return where is not None and type(namespace(where)[name]) in _METHODS
+    return None if where is None else type(namespace(where)[name])
 
 
 def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:

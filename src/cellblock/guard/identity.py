@@ -8,6 +8,16 @@ from weakref import ref
 T = TypeVar("T")
 
 
+def leaving(rows: dict[int, Any], one: Any) -> ref[Any]:
+    """A reference to an object, which takes the object's row out of a table by identity when that is gone."""
+    key = id(one)
+
+    def gone(_: object) -> None:
+        rows.pop(key, None)
+
+    return ref(one, gone)
+
+
 class ByIdentity(Generic[T]):
     """Something known of each of some objects, for as long as that object lives.
 
@@ -21,15 +31,10 @@ class ByIdentity(Generic[T]):
 
     def put(self, one: Any, known: T) -> None:
         """Have this known of an object."""
-        rows, key = self._rows, id(one)
-
-        def gone(_: object) -> None:
-            rows.pop(key, None)
-
-        rows[key] = (ref(one, gone), known)
+        self._rows[id(one)] = (leaving(self._rows, one), known)
 
     def get(self, one: object) -> T | None:
-        """What is known of an object; None where it is in no row."""
+        """The known of an object; None where it is in no row."""
         row = self._rows.get(id(one))
         return None if row is None else row[1]
 

@@ -87,7 +87,7 @@ class Importer:
         return found
 
     def of(self, real: ModuleType) -> Module:
-        """What stands for a module that another holds; AttributeError where it is not granted."""
+        """The stand-in for a module that another holds; AttributeError where it is not granted."""
         name = real.__name__
         found = self._trusted(name, real) if name in self._world.trusted else self.find(name)
         if found is None:

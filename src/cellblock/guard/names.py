@@ -164,7 +164,7 @@ _HOOKS = frozenset(
 HOOKS = frozenset(
     ["__instancecheck__", "__subclasscheck__", "__subclasshook__", "__prepare__", "__mro_entries__"],
 )
-"""What Python asks about classes that may be anybody's: defined only where a policy has "hooks"."""
+"""Methods that Python asks about classes that may be anybody's: defined only where a policy has "hooks"."""
 
 CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS
 """Methods that the interpreter calls by itself."""

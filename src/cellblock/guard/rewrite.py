@@ -489,7 +489,7 @@ class Rewriter:
         return build.either(function, test, build.name(function, spelled), asked)
 
     def _decorators(self, nodes: list[ast.expr], scope: Scope, flags: int) -> None:
-        """What decorates is called by the interpreter itself."""
+        """Have decorators looked at: the interpreter itself calls them."""
         for index, one in enumerate(nodes):
             nodes[index] = call = build.call(one, spelling.CALL, one)
             self._stack.append((one, scope, flags, (call.args, 0)))
@@ -839,12 +839,12 @@ def _checks_sum(scope: Scope, flags: int) -> bool:
 
 
 def _is_callee(slot: Slot) -> bool:
-    """Whether what stands here is called."""
+    """True if what stands here is called."""
     return slot[1] == "func" and type(slot[0]) is ast.Call
 
 
 def _spreads_key(node: ast.Call, name: str) -> bool:
-    """Whether a function that C code is to call may be among arguments that are not told one by one."""
+    """True if a function that C code is to call may be among arguments that are not told one by one."""
     return (name in _KEYED and any(one.arg is None for one in node.keywords)) or (name in _CALLING and _spreads(node))
 
 

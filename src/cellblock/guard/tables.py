@@ -65,7 +65,7 @@ class TypeAudit:
     constructable: bool = True
     subclassable: bool = False
     trusted: bool = False
-    """Whether its package is trusted: what the class has for its instances is handed out as it is."""
+    """True if its package is trusted: what the class has for its instances is handed out as it is."""
     refused: frozenset[str] | None = None
     """Public names that were looked at and left out, where `reads` are those of a reviewed row."""
 

@@ -60,11 +60,11 @@ class Trusted:
         return packages(self._world.policy.trusted)
 
     def __contains__(self, module: object) -> bool:
-        """Whether a module of this name belongs to a trusted package."""
+        """True if a module of this name belongs to a trusted package."""
         return type(module) is str and module.partition(".")[0] in self._packages
 
     def shows(self, function: types.FunctionType, name: str) -> bool:
-        """Whether an attribute that was set on a function is one of a trusted package's."""
+        """True if an attribute that was set on a function is one of a trusted package's."""
         return function.__module__ in self and name in _PUBLIC
 
     def find(self, kind: type) -> None:
@@ -77,7 +77,7 @@ class Trusted:
             self._world.importer.find(home)
 
     def members(self, real: types.ModuleType) -> dict[str, object]:
-        """What stands in a module's stand-in from the first. The rest is found when it is asked for."""
+        """The members of a module's stand-in from the first. The rest is found when it is asked for."""
         homes = {None, *self._packages}
         held = {
             name: self.member(real, name)
@@ -89,7 +89,7 @@ class Trusted:
         return held
 
     def member(self, real: types.ModuleType, name: str) -> object:
-        """What a module of a trusted package has under a name; AttributeError for what is not granted."""
+        """Give what a module of a trusted package has under a name; AttributeError for what is not granted."""
         if not _is_shown(name):
             raise denied(f"attribute {name!r} of module {real.__name__!r} is not granted")
         value = getattr(real, name)
@@ -105,7 +105,7 @@ class Trusted:
         return self._world.in_place_of(value)
 
     def _elsewhere(self, real: types.ModuleType, name: str, home: str, called: str) -> object:
-        """What a trusted module took from another: as that is granted, if it is."""
+        """Give what a trusted module took from another: as that is granted, if it is."""
         if home == "builtins":
             held = self._world.builtins
         else:
@@ -158,7 +158,7 @@ def _row(kind: type) -> TypeAudit:
 
 
 def trusts(policy: Policy, module: str) -> bool:
-    """Whether a policy grants the import of a module as part of a trusted package. Imports nothing."""
+    """True if a policy grants the import of a module as part of a trusted package. Imports nothing."""
     top, *rest = module.split(".")
     return top in packages(policy.trusted) and not any(part.startswith("_") for part in rest)
 

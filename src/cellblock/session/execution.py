@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _EQUIP_SECONDS = 30.0
 HOST_SECONDS = 60.0
-"""How long the host's own values may take at the least."""
+"""Seconds that the host's own values may take at the least."""
 
 
 class Execution:

@@ -174,7 +174,7 @@ class _Merging:
         return {"names": tuple(sorted(names)), "files": tuple(sorted(one for one in self._paths if not is_cache(one)))}
 
     def common(self) -> _Version:
-        """What both make, as the base of versions that come from both; what both changed is unsettled."""
+        """The tree that both make, as the base of versions that come from both; what both changed is unsettled."""
         names = self.let_go(self.conflicts()["names"])
         ambient, contested = self._surroundings()
         lost = _by_name(row for _, rows in self._lost() for row in rows)

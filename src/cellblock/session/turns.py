@@ -121,7 +121,7 @@ class Turns:
         self._rebuilt: anyio.Event | None = None
         """Set once the session's kernel is in its state again; None where it is."""
         self._stood: Stand | None = None
-        """Where it stands for those without its turn until then."""
+        """Its place until then, for those without its turn."""
         self._note = ""
         """What the next cell is to tell of how the session came to be where it is."""
         self._caller = Caller(toolbox, "")

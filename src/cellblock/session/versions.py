@@ -42,7 +42,7 @@ _RUN_AGAIN = "run the cell again"
 _WENT_ON = "# what threads and processes did after their cells"
 _STANDS = "# the state that was not saved as steps came fast"
 _COMMITS = 100
-"""How often another session that is merged may have begun another step meanwhile."""
+"""Times that another session which is merged may have begun another step meanwhile."""
 _TRIES = 3
 """A step whose process is killed is taken again so often: it did not die of it the first time."""
 

@@ -35,7 +35,7 @@ class Program:
 
     @property
     def runs_here(self) -> bool:
-        """Whether this Python is one that the program is written for, and has the packages it is granted."""
+        """True if this Python is one that the program is written for, and has the packages it is granted."""
         least = tuple(int(part) for part in self.keys.get("python", "3.11").split("."))
         return sys.version_info >= least and all(importlib.util.find_spec(name) for name in self.grants)
 
@@ -87,7 +87,7 @@ def _program(name: str, keys: dict[str, str], lines: list[str]) -> Program:
 
 
 def policy_for(attempt: Program, vaults: Any, toolbox: Any) -> Policy:
-    """What an attempt is given of the host's: a function, two classes, a module, and trusted packages."""
+    """An attempt's policy, with what it is given of the host's: a function, two classes, a module, and packages."""
     policy = Policy(trusted=attempt.grants, also=RARE).fn(vaults.greet).cls(vaults.Vault)
     return policy.cls(toolbox.Tool, subclassable=True).module(toolbox)
 

@@ -39,7 +39,7 @@ _RETRY_SECONDS = 0.1
 _OF_CONNECTION = 2
 """Descriptors: one to the client and one to the server."""
 _LINGER_SECONDS = 2.0
-"""How long a client may take to end once it has its answer."""
+"""Seconds that a client may take to end once it has its answer."""
 _LOOKED_UP_AT_ONCE = 2
 """Names of one session. Each takes a thread until the resolver gives up, however long ago it was last waited for."""
 

@@ -13,7 +13,7 @@ from cellblock.executors.door.request import Wanted, read_answer
 
 _CHUNK = 64 * 1024
 _MOST_UNREAD = 16 * 2**20
-"""What a client may send that is nobody's: it is counted nowhere."""
+"""Bytes that a client may send and that are nobody's: they are counted nowhere."""
 _RESET = struct.pack("ii", 1, 0)
 
 

@@ -33,7 +33,7 @@ _lock = Lock()
 _running: dict[int, Own] = emptied({})
 """By thread, what cells use that are running."""
 _changed: list[tuple[Any, str, Any, Any]] = []
-"""What was put into the process: where, under which name, what was there before, and what is there."""
+"""All that was put into the process: where, under which name, what was there before, and what is there."""
 
 
 def begin(own: Own) -> None:

@@ -76,7 +76,7 @@ class LinkedKernel(Kernel, Overseer):
         self._link: Link | None = None
         self._policy = policy_of(spec)
         self._untold: str | None = None
-        """What was held when a process was killed, where nobody has told it yet."""
+        """Memory that was held when a process was killed, where nobody has told it yet."""
         room.count(self)
 
     @property

@@ -26,7 +26,7 @@ CLONE_CHILD_CLEARTID = 0x200000
 CLONE_CHILD_SETTID = 0x1000000
 WAIT_SILENT = -0x80000000  # __WCLONE
 _SETTLING_SECONDS = 5.0
-"""How long a process waits for one that it has made to be out of its reach."""
+"""Seconds that a process waits for one that it has made to be out of its reach."""
 CLONE_VFORK = 0x4000
 CLONE_NEWNS = 0x20000
 CLONE_NEWUTS = 0x4000000

@@ -61,7 +61,7 @@ class Service:
         self._ended: dict[int, int] | None = None
         """How processes ended between a sweep and word of the worker that was woken then: it may be done by then."""
         self._of_branches: deque[tuple[int, int | None]] = deque(maxlen=_MOST_ENDED)
-        """How processes of branches ended that init had adopted, the newest last: their first workers, too."""
+        """Ends of processes of branches that init had adopted, the newest last: their first workers, too."""
         self._kept = 0
         self._reaped = -1
         """After the beginning of which checkpoint a process of a cell ended that init had adopted."""
