@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cellblock.cell import CellState as CellState
     from cellblock.cell import Lost as Lost
     from cellblock.container import Container as Container
+    from cellblock.errors import Busy as Busy
     from cellblock.errors import CaptureFailed as CaptureFailed
     from cellblock.errors import CellblockError as CellblockError
     from cellblock.errors import FileRefused as FileRefused
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from cellblock.outputs import Output as Output
     from cellblock.outputs import OutputType as OutputType
     from cellblock.policy import Policy as Policy
+    from cellblock.pool import SessionPool as SessionPool
     from cellblock.session.blocking import Session as Session
     from cellblock.session.notebook import Notebook as Notebook
     from cellblock.session.privacy import Private as Private
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _ERRORS = (
+    "Busy",
     "CaptureFailed",
     "CellblockError",
     "FileRefused",
@@ -124,6 +127,7 @@ _HOME = {
     "Resumed": "cellblock.state",
     "ScriptedModel": "cellblock.models.scripted",
     "Session": "cellblock.session.blocking",
+    "SessionPool": "cellblock.pool",
     "ToolCall": "cellblock.events",
     "Usage": "cellblock.limits",
     "Versioned": "cellblock.state",

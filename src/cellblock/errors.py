@@ -81,6 +81,14 @@ class SessionBusy(CellblockError):
     """Another call is using the session and `wait=False` was asked for."""
 
 
+class Busy(CellblockError):
+    """A pool has no place for another session or call; one may be free after `retry_after` seconds."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
 class PreloadFailed(CellblockError):
     """A package named in `preload=` could not be imported in the session's environment."""
 

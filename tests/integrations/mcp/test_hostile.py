@@ -616,7 +616,7 @@ async def test_an_unforeseen_error_is_one_line_of_the_log_and_holds_no_loop(
     async with open_server(url, session="main") as server, Client(server) as client, anyio.create_task_group() as tasks:
         server.add_tool(broken)
         server.resource("broken://it")(broken)
-        monkeypatch.setattr(type(server.sessions), "list", fails)
+        monkeypatch.setattr(type(server.pool), "list", fails)
 
         async def call_tool() -> str:
             (part,) = (await client.call_tool("broken", {})).content

@@ -346,7 +346,7 @@ async def test_a_branch_whose_call_is_cancelled_is_there_for_the_next_call(
             await client.call_tool("branch", {"name": "idea"})
         assert scope.cancelled_caught
         with anyio.fail_after(20):
-            while not server.sessions.is_open("default", "idea"):
+            while not server.pool.found("idea"):
                 await anyio.sleep(0.01)
         assert (await _done(client, "run_python", code="x", session="idea"))["value"] == 1
 

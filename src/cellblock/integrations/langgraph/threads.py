@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import os
-import time
 import weakref
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from cellblock.errors import CellblockError, SessionBusy, StoreError
-from cellblock.integrations.opened import OpenSessions
+from cellblock.errors import StoreError
 from cellblock.limits import ExecutionLimits
+from cellblock.pool import SessionPool
 from cellblock.session.hostloop import Run, our_loop
 from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
@@ -25,8 +23,6 @@ from cellblock.store.naming import checked_name
 from cellblock.text import half_made
 
 T = TypeVar("T")
-_LOG = logging.getLogger(__name__)
-_RETRY_SECONDS = 0.1
 
 
 class Threads:
@@ -58,15 +54,11 @@ class Threads:
                 f"most_open must be at least 1 and idle_seconds above 0, not {most_open} and {idle_seconds}"
             )
         self.limits = limits or ExecutionLimits()
-        self._given = limits
         self._user = user
-        self._preload = preload
-        self._most = most_open
-        self._idle = idle_seconds
-        self._wait = wait_seconds
+        self._options: dict[str, Any] = {"limits": limits, "preload": preload}
+        self._options |= {"max_sessions": most_open, "idle_seconds": idle_seconds, "wait_seconds": wait_seconds}
         self._pid = 0
         self._here()
-        _ALL.add(self)
 
     @half_made
     def __repr__(self) -> str:
@@ -99,58 +91,28 @@ class Threads:
 
     # ------------------------------------------------------------------------------ on our loop
 
-    def _here(self) -> OpenSessions:
-        """Those of this process: in a copy of it the sessions are the parent's."""
+    def _here(self) -> SessionPool:
+        """The pool of this process: in a copy of it the sessions are the parent's."""
         if os.getpid() != self._pid:
             self._pid = os.getpid()
-            self._sessions = OpenSessions(self._opened, most=self._most, idle_seconds=self._idle, lends=True)
+            self._pool = SessionPool(self._state, when_idle="close", **self._options)
             self._turns: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
-        return self._sessions
+        return self._pool
 
     def _turn(self, name: str) -> asyncio.Lock:
         return self._turns.setdefault(name, asyncio.Lock())
 
     async def _use(self, thread_id: str, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
-        sessions, name = self._here(), session_name(thread_id)
-        if (session := sessions.found(self._user, name)) is not None:
+        pool, name = self._here(), session_name(thread_id)
+        if (session := pool.found(name, user=self._user)) is not None:
             session._require_not_calling()
-        async with self._turn(name), sessions.use(self._user, name) as session:
+        async with self._turn(name), pool.session(name, user=self._user) as session:
             return await work(session)
-
-    async def _opened(self, user: str, name: str) -> AsyncSession:
-        """A thread's session, once no other program has it."""
-        patience = time.monotonic() + self._wait
-        while True:
-            session = AsyncSession(name, user=user, state=self._state, limits=self._given, preload=self._preload)
-            try:
-                return await session.open()
-            except SessionBusy:
-                if await self._have_another_close(name):
-                    continue
-                if time.monotonic() > patience:
-                    raise
-                await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _have_another_close(self, name: str) -> bool:
-        """Close a thread's session that other `Threads` of this program have open and nobody uses; whether one was."""
-        for other in list(_ALL):
-            ours = other._pid == self._pid and (other._state.url, other._user) == (self._state.url, self._user)
-            if other is not self and ours and other._sessions.is_idle(self._user, name):
-                try:
-                    await other._sessions.close(self._user, name)
-                except CellblockError as error:  # what the store does not take then, it tells whoever opens it next
-                    _LOG.error("a thread's session was not closed as it should be: %s", error)
-                return True
-        return False
 
     async def _close_all(self) -> None:
         for user, name in self._here():
             async with self._turn(name):
-                await self._sessions.close(user, name)
-
-
-_ALL: weakref.WeakSet[Threads] = weakref.WeakSet()
-"""Of this program."""
+                await self._pool.release(name, user=user)
 
 
 def session_name(thread_id: str) -> str:

@@ -141,7 +141,7 @@ async def serve_http(
 
     from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
 
-    server.sessions.users = len(tokens)
+    server.pool.share(len(tokens))
     managers = {
         user: StreamableHTTPSessionManager(server._lowlevel_server, max_sessions=_MOST_CLIENTS) for user in tokens
     }

@@ -31,7 +31,7 @@ def add_resources(server: SessionServer) -> None:
 
     async def read(session: str, take: Callable[[Iterable[Kept], str], T]) -> T:
         try:
-            return await server.sessions.read(server.user, session, take)
+            return await server.pool.read(session, take, user=server.user)
         except CellblockError as error:
             raise ResourceNotFoundError(str(error)) from None
 

@@ -32,10 +32,8 @@ from cellblock.errors import CellblockError
 from cellblock.integrations.mcp.resources import add_resources
 from cellblock.integrations.mcp.results import MOST_SENT, notebook_uri
 from cellblock.integrations.mcp.tools import MOST_SOURCE, add_tools
-from cellblock.integrations.opened import OpenSessions
-from cellblock.session.session import AsyncSession
+from cellblock.pool import SessionPool
 from cellblock.session.shown import mime_type
-from cellblock.state import Versioned
 from cellblock.text import bounded, line, misfits, type_name, valid
 
 _INSTRUCTIONS = """\
@@ -55,7 +53,7 @@ class SessionServer(MCPServer[Any]):
     """An MCP server over the sessions of its callers. `user` is who calls where the transport tells nobody."""
 
     def __init__(
-        self, sessions: OpenSessions, *, user: str, default: str | None, tools: Collection[str] | None
+        self, pool: SessionPool, *, user: str, default: str | None, tools: Collection[str] | None
     ) -> None:
         said = f" Without it the session is {default!r}." if default is not None else ""
         with _root_logger_kept():
@@ -66,7 +64,7 @@ class SessionServer(MCPServer[Any]):
                 instructions=_INSTRUCTIONS.format(default=said),
                 middleware=[self._border],
             )
-        self.sessions = sessions
+        self.pool = pool
         self._user = user
         self._default = default
         add_tools(self, tools)
@@ -96,7 +94,7 @@ class SessionServer(MCPServer[Any]):
         if ctx.request_id is None:  # a notification: it takes no call, and its answer is nobody's
             return await call_next(ctx)
         try:
-            with self.sessions.calling(self.user):
+            with self.pool.calling(self.user):
                 sent = await call_next(ctx)
         except MCPError as error:
             data = bounded(error.data) if _size(error.data) <= _MOST_NAME else None
@@ -147,7 +145,7 @@ class SessionServer(MCPServer[Any]):
                 uri=notebook_uri(row.name), name=row.name, mime_type="application/x-ipynb+json",
                 description=f"the notebook of session {row.name!r}",
             )
-            for row in await self.sessions.list(self.user)
+            for row in await self.pool.list(self.user)
         ]  # fmt: skip
 
     async def read_resource(
@@ -185,14 +183,10 @@ async def open_server(
     not used for `idle_seconds` ends its processes. `tools` are those that are offered; None is all. What else is given
     goes to each `AsyncSession`: limits, mounts, network, private, preload, python, walls.
     """
-    state = Versioned(url)
+    pool = SessionPool(url, max_sessions=most_open, idle_seconds=idle_seconds, wait_seconds=0, **options)
     del url  # no frame of an error holds it
-
-    async def opened(user: str, name: str) -> AsyncSession:
-        return await AsyncSession(name, user=user, state=state, **options).open()
-
-    async with OpenSessions(opened, url=state.url, most=most_open, idle_seconds=idle_seconds) as sessions:
-        yield SessionServer(sessions, user=user, default=session, tools=tools)
+    async with pool:
+        yield SessionServer(pool, user=user, default=session, tools=tools)
 
 
 @contextmanager

@@ -233,7 +233,7 @@ class Tools:
         try:
             return await _standing(made)
         finally:
-            await self._server.sessions.adopt(made)
+            await self._server.pool.adopt(made)
 
     async def merge(
         self,
@@ -245,7 +245,7 @@ class Tools:
     ) -> Annotated[CallToolResult, Standing]:
         """Take over what another branch has changed since the two parted: names and files."""
         async with self._using(session, create=False) as one:
-            if self._server.sessions.is_open(one.user, other):  # what it did last may not be in the store yet
+            if self._server.pool.found(other, user=one.user) is not None:  # the store may lack what it did last
                 async with self._using(other) as theirs:
                     await one.merge(theirs, prefer=prefer)
             else:
@@ -291,7 +291,7 @@ class Tools:
     ) -> Annotated[CallToolResult, Exported]:
         """Give a session's notebook as a Jupyter document or as a page, a large one as a link to its resource."""
         named = self._server.named(session)
-        text, cells = await self._server.sessions.read(self._server.user, named, partial(exported, format))
+        text, cells = await self._server.pool.read(named, partial(exported, format), user=self._server.user)
         uri, mime = notebook_uri(named) + ("" if format == "ipynb" else "/page"), IPYNB if format == "ipynb" else HTML
         size = len(text.encode())
         found = Exported(session=named, uri=uri, mime_type=mime, cells=cells, size=size)
@@ -306,7 +306,7 @@ class Tools:
         self, after: Annotated[str | None, Field(description="list those whose names come after it")] = None
     ) -> Annotated[CallToolResult, SessionList]:
         """List your sessions by name, open or not."""
-        rows = await self._server.sessions.list(self._server.user, after=after, limit=_MOST_SESSIONS + 1)
+        rows = await self._server.pool.list(self._server.user, after=after, limit=_MOST_SESSIONS + 1)
         briefs = [
             SessionBrief(session=row.name, commits=row.depth, used=row.used, open_in=str(row.holder or "") or None)
             for row in rows[:_MOST_SESSIONS]
@@ -316,7 +316,7 @@ class Tools:
         return answer(found, "\n".join(lines) or "no sessions: run_python with a session's name makes one")
 
     def _using(self, session: str | None, *, create: bool = True) -> AbstractAsyncContextManager[AsyncSession]:
-        return self._server.sessions.use(self._server.user, self._server.named(session), create=create)
+        return self._server.pool.session(self._server.named(session), user=self._server.user, create=create)
 
 
 async def _standing(one: AsyncSession) -> CallToolResult:

@@ -1,0 +1,415 @@
+"""Sessions of many users, kept in one store: opened when they are used, asleep or closed when they are not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, TypeVar
+
+import anyio
+
+from cellblock.errors import Busy, CellblockError, LeaseLost, SessionBusy, SessionClosed
+from cellblock.hosting import clock, to_thread
+from cellblock.session.commits import cells_of
+from cellblock.session.notebook import Kept
+from cellblock.session.session import AsyncSession
+from cellblock.state import Versioned
+from cellblock.store import SessionRow, Store, open_store
+from cellblock.store.naming import checked_name
+from cellblock.text import half_made, valid
+
+_LOG = logging.getLogger(__name__)
+_MOST_CALLS = 32
+_MOST_READINGS = 2
+"""Notebooks of one user that are read at once, each in a thread."""
+_MOST_OPENINGS = 4
+_LOOK_SECONDS = 0.1
+"""Between two attempts to open a session that another program has open."""
+
+T = TypeVar("T")
+Key = tuple[str, str]
+
+
+@dataclass
+class _Share:
+    """Calls of one user that are under way, and the threads that read her notebooks."""
+
+    calls: int = 0
+    readings: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_MOST_READINGS))
+
+
+@dataclass
+class _Entry:
+    """One session, by user and name. `callers` use it, or wait until it is open; `session` is None where it is not."""
+
+    key: Key
+    session: AsyncSession | None = None
+    callers: int = 0
+    used: float = 0.0
+    asleep: bool = False
+    opening: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def idle(self) -> bool:
+        """True if the session is open and nobody uses it."""
+        return self.session is not None and not self.callers
+
+    @property
+    def awake(self) -> bool:
+        """True if the session has processes, or is about to."""
+        return bool(self.callers) or not self.asleep
+
+
+class SessionPool:
+    """The sessions of one store, by user and name, each opened when it is used. Use it as `async with`, on one loop.
+
+        async with SessionPool("sqlite:///cells.db", max_sessions=100) as pool:
+            async with pool.session("q3", user="ana") as session:
+                cell = await session.run("1 + 1")
+
+    At most `max_sessions` are open at once, and of one user `max_per_user`. Where those places are taken, the session
+    that was used longest ago is closed, one of the same user's first: all that it was is in the store. A session that
+    nobody has used for `idle_seconds` ends its processes, until it is used again.
+
+    `max_memory_mb` bounds the memory that all sessions with processes may use together, each counted with its whole
+    `limits.max_memory_mb`: past it, the one that was used longest ago ends its processes.
+
+    Where every place is in use, or another program has the session open, a call waits for `wait_seconds`, and is
+    refused then: `Busy`, or `SessionHeld`. A session whose program has died is taken over by the store's lease.
+    """
+
+    def __init__(
+        self,
+        store: str | Versioned | None = None,
+        *,
+        max_sessions: int = 100,
+        max_per_user: int | None = None,
+        max_memory_mb: int | None = None,
+        idle_seconds: float = 600.0,
+        wait_seconds: float = 30.0,
+        when_idle: Literal["sleep", "close"] = "sleep",
+        warm: int = 0,
+        **options: Any,
+    ) -> None:
+        """Nothing is opened yet.
+
+        `store`: a URL as `Versioned` takes it, None for the user's own store.
+
+        `when_idle="close"` closes idle sessions, so that other programs can open them.
+
+        `warm`: sessions that are kept ready to be opened, as by `keep_ready`.
+
+        `options` go to each `AsyncSession`: limits, mounts, network, policy, preload, private, tools and so on.
+        """
+        state = self._state = store if isinstance(store, Versioned) else Versioned(store)
+        del store  # no frame of an error holds it
+        most = {"max_sessions": max_sessions, "max_per_user": max_per_user, "max_memory_mb": max_memory_mb}
+        for name, count in most.items():
+            if count is not None and (type(count) is not int or count < 1):
+                raise ValueError(f"{name} must be a whole number of at least 1, not {count!r}")
+        if not idle_seconds > 0 or not wait_seconds >= 0:
+            raise ValueError(
+                f"idle_seconds must be above 0 and wait_seconds at least 0, not {idle_seconds!r} and {wait_seconds!r}"
+            )
+        if when_idle not in ("sleep", "close"):
+            raise ValueError(f'when_idle must be "sleep" or "close", not {when_idle!r}')
+        if type(warm) is not int or warm < 0:
+            raise ValueError(f"warm must be a whole number of at least 0, not {warm!r}")
+        if given := {"state", "user", "name"} & options.keys():
+            raise TypeError(f"{min(given)} is not an option of a pool: sessions are named as they are used")
+        self._options = options
+        self._template = AsyncSession("warm", state=state, **options)  # tells what is wrong with the options, at once
+        self.max_sessions = max_sessions
+        self.max_per_user = max_per_user
+        each = self._template.limits.max_memory_mb
+        if max_memory_mb is not None and max_memory_mb < each:
+            raise ValueError(f"max_memory_mb={max_memory_mb} has no room for one session, which may use {each} MB")
+        self._most_awake = None if max_memory_mb is None else max_memory_mb // each
+        self._idle_seconds, self._wait_seconds = idle_seconds, wait_seconds
+        self._closes = when_idle == "close"
+        self._warm = warm
+        self._shares: dict[str, _Share] = {}
+        self._entries: dict[Key, _Entry] = {}
+        self._openings = asyncio.Semaphore(_MOST_OPENINGS)
+        self._freed = asyncio.Event()
+        self._resting: set[asyncio.Task[None]] = set()
+        self._store: Store | None = None
+        self._storing = anyio.Lock()
+        self._pid = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        _ALL.add(self)
+
+    async def __aenter__(self) -> Self:
+        if self._warm:
+            await to_thread.run_sync(self._keep_warm, self._warm)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __iter__(self) -> Iterator[Key]:
+        """Users and names of the sessions that are open, or being opened."""
+        return iter(list(self._entries))
+
+    def __len__(self) -> int:
+        """Number of sessions that are open, or being opened."""
+        return len(self._entries)
+
+    def share(self, users: int) -> None:
+        """Share the places evenly among so many users, at least one for each: nobody takes another's place."""
+        self.max_per_user = max(1, self.max_sessions // users)
+        self.max_sessions = max(self.max_sessions, users)
+
+    @half_made
+    def __repr__(self) -> str:
+        return f"SessionPool({len(self)} of {self.max_sessions} sessions open)"
+
+    @asynccontextmanager
+    async def session(self, name: str, *, user: str = "default", create: bool = True) -> AsyncIterator[AsyncSession]:
+        """A session while it is used, opened if it is not. It stays open meanwhile, but for the end of the pool.
+
+        `UnknownSession` where there is none and `create` is false; `Busy` where no place became free in time;
+        `SessionHeld` where another program had it open for that long.
+        """
+        key = (user, checked_name(name, "session"))
+        if not create and key not in self._entries:
+            store = await self._opened_store()
+            await to_thread.run_sync(store.read, *key)
+        until = clock.now() + self._wait_seconds
+        entry = await self._admit(key, until)
+        entry.callers += 1
+        try:
+            async with entry.opening:
+                if entry.session is None:
+                    entry.session = await self._opened(key, until)
+                session, entry.asleep = entry.session, False
+            try:
+                yield session
+            except (SessionClosed, LeaseLost):  # it is of no use any more: whoever comes next opens it again
+                if entry.session is session:
+                    entry.session = None
+                await session.close()
+                raise
+        finally:
+            entry.used = clock.now()
+            self._leave(entry)
+
+    async def close(self) -> None:
+        """Close every session. What the store does not take is one line of the log for each."""
+        with anyio.CancelScope(shield=True):
+            for task in (resting := list(self._resting)):
+                task.cancel()
+            await asyncio.gather(*resting, return_exceptions=True)
+            for entry in list(self._entries.values()):
+                await self._close_quietly(entry)
+            if self._store is not None:
+                await to_thread.run_sync(self._store.close)
+                self._store = None
+            if self._warm:
+                await to_thread.run_sync(self._keep_warm, 0)
+
+    async def release(self, name: str, *, user: str = "default") -> None:
+        """Close a session once nobody opens it any more; nothing where it is not open here."""
+        if (entry := self._entries.get((user, name))) is not None:
+            await self._close(entry)
+
+    def found(self, name: str, *, user: str = "default") -> AsyncSession | None:
+        """A session that is open here, without using it."""
+        entry = self._entries.get((user, name))
+        return None if entry is None else entry.session
+
+    async def adopt(self, session: AsyncSession) -> None:
+        """Take over a stored session that is open, such as a branch. It is closed where there is no place for it."""
+        key = (session.user, str(session.name))
+        try:
+            entry = await self._admit(key, clock.now())
+        except CellblockError:
+            await session.close()
+            return
+        entry.session, entry.callers, entry.used = session, 1, clock.now()
+        self._leave(entry)
+
+    @contextmanager
+    def calling(self, user: str) -> Iterator[None]:
+        """A call of a user, while it is under way. `Busy` where as many are as may be."""
+        share = self._share(user)
+        if share.calls >= _MOST_CALLS:
+            raise Busy(f"{_MOST_CALLS} of your calls are under way", hint="try again when one has ended")
+        share.calls += 1
+        try:
+            yield
+        finally:
+            share.calls -= 1
+
+    async def read(self, name: str, take: Callable[[Iterator[Kept], str], T], *, user: str = "default") -> T:
+        """The result of `take`, called in a thread with the cells of a session's notebook and why it is private.
+
+        Those of a session that is not open come from the store, a hundred at a time: no process is started.
+        """
+        key = (user, checked_name(name, "session"))
+        opened, store = self.found(name, user=user), await self._opened_store()
+
+        def read() -> T:
+            if opened is not None:
+                return take(opened.notebook.every(), opened.notebook.private)
+            stored = store.read(*key)
+            return take(cells_of(stored, stored.resolve("HEAD")), str(stored.settings.get("private") or ""))
+
+        return await to_thread.run_sync(read, limiter=self._share(user).readings)
+
+    async def list(self, user: str = "default", *, after: str | None = None, limit: int = 100) -> list[SessionRow]:
+        """The first sessions of a user whose names come after one, by name, open or not."""
+        store = await self._opened_store()
+        return await to_thread.run_sync(lambda: store.sessions(user, after=_place(user, after), limit=limit))
+
+    # --- places ---
+
+    async def _admit(self, key: Key, until: float) -> _Entry:
+        """The entry of a session that is to be used, once there is a place for it. `Busy` where there is none in time.
+
+        Whoever calls it counts as a caller before anything else is waited for.
+        """
+        while (full := self._in_the_way(key)) is not None:
+            idle = [entry for entry in full if entry.idle]
+            if idle:
+                victim = min(idle, key=lambda entry: (entry.key[0] != key[0], entry.used))
+                await self._close_quietly(victim)
+            elif not await self._one_freed(until):
+                raise Busy(
+                    f"all {len(full)} sessions that may be open are in use", hint="try again when a call has ended"
+                )
+        return self._entries.setdefault(key, _Entry(key))
+
+    def _in_the_way(self, key: Key) -> Sequence[_Entry] | None:
+        """The sessions of which one has to end its processes before this one can be used; None if none has to."""
+        entry = self._entries.get(key)
+        others = [one for one in self._entries.values() if one is not entry]
+        own = [one for one in others if one.key[0] == key[0]]
+        awake = [one for one in others if one.awake]
+        if entry is None:
+            if self.max_per_user is not None and len(own) >= self.max_per_user:
+                return own
+            if len(others) >= self.max_sessions:
+                return others
+        if self._most_awake is not None and len(awake) >= self._most_awake and (entry is None or not entry.awake):
+            return awake
+        return None
+
+    async def _one_freed(self, until: float) -> bool:
+        """Wait until a session may have become idle; False where none did in time."""
+        self._freed.clear()
+        try:
+            async with asyncio.timeout(max(0.0, until - clock.now())):
+                await self._freed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    # --- opening and closing ---
+
+    async def _opened(self, key: Key, until: float) -> AsyncSession:
+        """A session, opened as soon as no other program has it open."""
+        user, name = key
+        self._loop = asyncio.get_running_loop()
+        while True:
+            async with self._openings:
+                try:
+                    return await AsyncSession(name, user=user, state=self._state, **self._options).open()
+                except SessionBusy:
+                    if clock.now() > until:
+                        raise
+            if not await self._given_up(key):
+                await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _given_up(self, key: Key) -> bool:
+        """True if another pool of this loop had the session open, and closed it as nobody used it there."""
+        for other in list(_ALL):
+            here = other is not self and other._pid == os.getpid() and other._loop is self._loop
+            if here and other._closes and other._state.url == self._state.url:
+                entry = other._entries.get(key)
+                if entry is not None and entry.idle:
+                    await other._close_quietly(entry)
+                    return True
+        return False
+
+    async def _close_quietly(self, entry: _Entry) -> None:
+        """Close a session; what the store does not take is for the log, since no caller of it is there to be told."""
+        try:
+            await self._close(entry)
+        except CellblockError as error:
+            _LOG.error("session %r of %r was not closed as it should be: %s", *reversed(entry.key), error)
+
+    async def _close(self, entry: _Entry) -> None:
+        entry.callers += 1
+        try:
+            async with entry.opening:
+                session, entry.session = entry.session, None
+                if session is not None:
+                    await session.close()
+        finally:
+            self._leave(entry)
+
+    def _leave(self, entry: _Entry) -> None:
+        """A caller has gone: a session that has none rests after a while, or makes way for one that waits for room."""
+        entry.callers -= 1
+        if entry.callers:
+            return
+        self._freed.set()
+        if entry.session is not None:
+            asyncio.get_running_loop().call_later(self._idle_seconds, self._rest_if_idle, entry, entry.used)
+        elif self._entries.get(entry.key) is entry:
+            del self._entries[entry.key]
+
+    def _rest_if_idle(self, entry: _Entry, used: float) -> None:
+        if entry.used == used and entry.idle and not entry.asleep:
+            task = asyncio.get_running_loop().create_task(self._rest(entry))
+            self._resting.add(task)
+            task.add_done_callback(self._resting.discard)
+
+    async def _rest(self, entry: _Entry) -> None:
+        """Have a session sleep that nobody uses. What the store does not take keeps it awake, and is logged."""
+        if self._closes:
+            await self._close_quietly(entry)
+            return
+        entry.callers += 1
+        try:
+            async with entry.opening:
+                if entry.session is not None:
+                    await entry.session.hibernate()
+                    entry.asleep = True
+        except CellblockError as error:
+            _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
+        finally:
+            self._leave(entry)
+
+    # --- what it stands on ---
+
+    def _share(self, user: str) -> _Share:
+        return self._shares.setdefault(user, _Share())
+
+    async def _opened_store(self) -> Store:
+        async with self._storing:
+            if self._store is None:
+                self._store = await to_thread.run_sync(lambda: open_store(self._state.url))
+            return self._store
+
+    def _keep_warm(self, count: int) -> None:
+        self._template._launcher.keep_ready(self._template._spec, count)
+
+
+_ALL: weakref.WeakSet[SessionPool] = weakref.WeakSet()
+"""Of this program."""
+
+
+def _place(user: str, name: str | None) -> SessionRow | None:
+    """Cursor at which a list of sessions goes on: a row's user and name."""
+    if name is None:
+        return None
+    return SessionRow(
+        user=user, name=valid(name), created=0, used=0, branch=None, commit=None, depth=0, pending=0, holder=None
+    )

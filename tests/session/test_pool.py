@@ -1,0 +1,276 @@
+"""Sessions that are opened when they are asked for: how many at once, who waits, which are closed."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import ExitStack
+from functools import partial
+
+import anyio
+import pytest
+
+from cellblock import AsyncSession, Busy, CellblockError, ExecutionLimits, SessionClosed, SessionHeld, SessionPool
+from cellblock.errors import StoreError, UnknownSession
+
+pytestmark = pytest.mark.anyio
+
+
+async def _run(pool: SessionPool, name: str, source: str, user: str = "ana") -> object:
+    async with pool.session(name, user=user) as session:
+        return (await session.run(source)).value
+
+
+async def test_the_one_that_was_used_longest_ago_is_closed_to_make_room_and_goes_on_later(url: str) -> None:
+    async with SessionPool(url, wait_seconds=0, max_sessions=2) as pool:
+        for name in ("a", "b", "a", "c"):
+            await _run(pool, name, f"who = {name!r}")
+        assert len(pool) == 2
+        holders = {row.name: row.holder is not None for row in await pool.list("ana")}
+        assert holders == {"a": True, "b": False, "c": True}
+        assert await _run(pool, "b", "who") == "b"
+    assert all(row.holder is None for row in await _listed(url))
+
+
+async def _listed(url: str) -> list:
+    async with SessionPool(url) as pool:
+        return await pool.list("ana")
+
+
+async def test_where_all_are_in_use_the_next_is_refused_and_those_are_left_alone(url: str) -> None:
+    async with SessionPool(url, wait_seconds=0, max_sessions=1) as pool, pool.session("a", user="ana") as session:
+        with pytest.raises(Busy, match="all 1 sessions that may be open are in use") as refused:
+            await _run(pool, "b", "1")
+        assert refused.value.retry_after > 0
+        assert (await session.run("2")).value == 2
+
+
+@pytest.mark.threat("D4")
+async def test_no_user_takes_the_places_of_another(url: str) -> None:
+    async with SessionPool(url, wait_seconds=0, max_sessions=4) as pool:
+        pool.share(2)
+        await _run(pool, "hers", "left = iter(range(9)); next(left)", user="bob")
+        for name in ("a", "b", "c"):
+            await _run(pool, name, "1")
+        assert [pool.found(name, user="ana") is not None for name in ("a", "b", "c")] == [False, True, True]
+        async with pool.session("b", user="ana"), pool.session("c", user="ana"):
+            with pytest.raises(CellblockError, match="all 2 sessions that may be open are in use"):
+                await _run(pool, "d", "1")
+            assert await _run(pool, "hers", "next(left)", user="bob") == 1
+            assert await _run(pool, "other", "1", user="bob") == 1
+
+
+async def test_where_there_are_more_users_than_places_each_has_one(url: str) -> None:
+    async with SessionPool(url, wait_seconds=0, max_sessions=1) as pool:
+        pool.share(3)
+        async with pool.session("a", user="ana") as first, pool.session("a", user="bob") as second:
+            assert [(await one.run("1")).value for one in (first, second)] == [1, 1]
+
+
+@pytest.mark.threat("D4")
+async def test_calls_of_one_user_are_so_many_and_no_other_user_waits(url: str) -> None:
+    async with SessionPool(url) as pool:
+        with ExitStack() as calls:
+            for _ in range(32):
+                calls.enter_context(pool.calling("ana"))
+            with pytest.raises(Busy, match="32 of your calls are under way"), pool.calling("ana"):
+                pass
+            with pool.calling("bob"):
+                pass
+        with pool.calling("ana"):
+            pass
+
+
+@pytest.mark.threat("D4")
+async def test_notebooks_that_one_user_reads_are_nobody_elses_wait(url: str) -> None:
+    going = threading.Event()
+    async with SessionPool(url) as pool:
+        for user in ("ana", "bob"):
+            await _run(pool, "a", "1", user=user)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(60):  # more than there are threads for all
+                tasks.start_soon(partial(pool.read, "a", lambda cells, _: going.wait(60), user="ana"))
+            try:
+                with anyio.fail_after(30):
+                    assert await pool.read("a", lambda cells, _: len(list(cells)), user="bob") == 1
+            finally:
+                going.set()
+
+
+async def test_a_notebook_says_why_it_is_private_open_or_not(url: str) -> None:
+    async with SessionPool(url) as pool:
+        async with pool.session("a", user="ana") as session:
+            await session.mark_private("loaded payroll.csv")
+            await session.run("1")
+        assert await pool.read("a", lambda _, private: private, user="ana") == "loaded payroll.csv"
+    async with SessionPool(url) as pool:
+        assert await pool.read("a", lambda _, private: private, user="ana") == "loaded payroll.csv"
+
+
+async def test_callers_of_one_session_at_once_open_it_once(url: str) -> None:
+    values: list[object] = []
+    async with SessionPool(url) as pool:
+        await _run(pool, "a", "seen = []")
+
+        async def call(number: int) -> None:
+            values.append(await _run(pool, "a", f"seen.append({number}); len(seen)"))
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(call, number)
+    assert sorted(values) == [1, 2, 3, 4, 5]  # type: ignore[type-var]
+
+
+async def test_two_users_have_two_sessions_of_one_name(url: str) -> None:
+    async with SessionPool(url) as pool:
+        await _run(pool, "a", "secret = 1", user="ana")
+        assert await _run(pool, "a", "'secret' in globals()", user="bob") is False
+
+
+async def test_one_that_nobody_uses_sleeps_and_keeps_its_names(url: str) -> None:
+    async with SessionPool(url, idle_seconds=0.2) as pool:
+        await _run(pool, "a", "x = 1")
+        entry = pool._entries["ana", "a"]
+        with anyio.fail_after(20):
+            while "asleep" not in repr(entry.session):
+                await anyio.sleep(0.05)
+        assert await _run(pool, "a", "x") == 1
+
+
+async def test_one_that_was_closed_under_its_caller_is_opened_again_for_the_next(url: str) -> None:
+    async with SessionPool(url) as pool:
+        await _run(pool, "a", "x = 1")
+        entry = pool._entries["ana", "a"]
+        assert entry.session is not None
+        await entry.session.close()
+        with pytest.raises(SessionClosed):
+            await _run(pool, "a", "x")
+        assert await _run(pool, "a", "x") == 1
+
+
+async def test_an_unknown_one_is_not_made_where_it_may_not_be(url: str) -> None:
+    async with SessionPool(url) as pool:
+        with pytest.raises(UnknownSession):
+            async with pool.session("typo", user="ana", create=False):
+                pass
+        assert len(pool) == 0
+        assert await pool.list("ana") == []
+
+
+async def test_the_notebook_of_one_that_is_not_open_is_read_without_a_process(url: str) -> None:
+    async with SessionPool(url) as pool:
+        await _run(pool, "a", "6 * 7")
+    async with SessionPool(url) as pool:
+        assert await pool.read("a", lambda cells, _: [cell.text for cell, _ in cells], user="ana") == ["42"]
+        assert len(pool) == 0
+
+
+async def test_one_that_its_store_does_not_take_is_one_line_of_the_log(
+    url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_: AsyncSession) -> None:
+        raise StoreError("the store is away") from OSError("the driver's words")
+
+    async with SessionPool(url, wait_seconds=0, max_sessions=1) as pool:
+        async with pool.session("a", user="ana") as session:
+            close = session.close
+        with monkeypatch.context() as patched:
+            patched.setattr(AsyncSession, "close", fails)
+            await _run(pool, "b", "1")  # takes its place
+        await close()
+    (record,) = [one for one in caplog.records if one.name.startswith("cellblock")]
+    assert record.getMessage() == "session 'a' of 'ana' was not closed as it should be: the store is away"
+    assert record.exc_info is None
+
+
+async def test_a_call_waits_for_a_place_and_gets_the_first_that_is_free(url: str) -> None:
+    async with SessionPool(url, max_sessions=1) as pool, anyio.create_task_group() as tasks:
+        entered, leave = anyio.Event(), anyio.Event()
+
+        async def hold() -> None:
+            async with pool.session("a"):
+                entered.set()
+                await leave.wait()
+
+        tasks.start_soon(hold)
+        await entered.wait()
+        tasks.start_soon(_run, pool, "b", "mine = 1")
+        await anyio.wait_all_tasks_blocked()
+        assert pool.found("b", user="ana") is None
+        leave.set()
+        with anyio.fail_after(20):
+            assert await _run(pool, "b", "mine") == 1
+        assert len(pool) == 1
+
+
+async def test_one_users_own_idle_sessions_go_before_those_of_others(url: str) -> None:
+    async with SessionPool(url, max_sessions=2) as pool:
+        await _run(pool, "a", "1", user="bob")
+        await _run(pool, "a", "1")
+        await _run(pool, "b", "1")
+        assert set(pool) == {("bob", "a"), ("ana", "b")}
+        await _run(pool, "c", "1", user="eve")  # has none of her own: the one that was used longest ago
+        assert set(pool) == {("ana", "b"), ("eve", "c")}
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+async def test_sessions_with_processes_are_so_many_that_their_limits_keep_to_the_memory(
+    url: str, asleep: bool
+) -> None:
+    limits = ExecutionLimits(max_memory_mb=200)
+    idle_seconds = 0.2 if asleep else 600.0
+    async with SessionPool(url, max_memory_mb=500, wait_seconds=0, limits=limits, idle_seconds=idle_seconds) as pool:
+        await _run(pool, "a", "x = 1")
+        with anyio.fail_after(20):
+            while asleep and "asleep" not in repr(pool.found("a", user="ana")):
+                await anyio.sleep(0.05)
+        async with pool.session("b"), pool.session("c"):
+            assert (pool.found("a", user="ana") is not None) is asleep  # without processes it is in nobody's way
+            with pytest.raises(Busy):
+                await _run(pool, "a", "x")
+        assert await _run(pool, "a", "x") == 1
+
+
+async def test_a_session_that_another_program_lets_go_of_in_time_is_opened(url: str) -> None:
+    async with SessionPool(url) as pool:
+        await _run(pool, "a", "x = 1")
+        async with SessionPool(url, wait_seconds=0.1) as hasty:
+            with pytest.raises(SessionHeld):
+                await _run(hasty, "a", "x")
+            assert len(hasty) == 0
+        async with SessionPool(url) as patient, anyio.create_task_group() as tasks:
+            tasks.start_soon(_run, patient, "a", "x += 1")
+            await anyio.sleep(0.3)
+            await pool.release("a", user="ana")
+        assert await _run(pool, "a", "x") == 2
+
+
+async def test_one_that_closes_when_idle_gives_its_sessions_to_another_pool_at_once(url: str) -> None:
+    async with SessionPool(url, when_idle="close") as first, SessionPool(url, when_idle="close") as second:
+        for number in range(3):
+            await _run(first, "a", f"first = {number}")
+            assert await _run(second, "a", "first") == number
+        assert (len(first), len(second)) == (0, 1)
+
+
+async def test_warm_sessions_are_taken_and_made_again(url: str) -> None:
+    async with SessionPool(url, warm=1) as pool:
+        assert await _run(pool, "a", "1") == 1
+        assert await _run(pool, "b", "1") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"max_sessions": 0}, ValueError, "max_sessions must be a whole number of at least 1, not 0"),
+        ({"max_memory_mb": 100}, ValueError, "max_memory_mb=100 has no room for one session, which may use 256 MB"),
+        ({"idle_seconds": 0}, ValueError, "idle_seconds must be above 0"),
+        ({"warm": -1}, ValueError, "warm must be a whole number"),
+        ({"when_idle": "open"}, ValueError, 'when_idle must be "sleep" or "close"'),
+        ({"user": "ana"}, TypeError, "user is not an option of a pool"),
+        ({"limit": 1}, TypeError, "limit"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_at_once(options: dict[str, object], error: type, said: str) -> None:
+    with pytest.raises(error, match=re.escape(said)):
+        SessionPool(**options)  # type: ignore[arg-type]
