@@ -188,7 +188,7 @@ def test_pickle_as_a_value_or_as_arguments_is_malformed(payload: bytes) -> None:
             else:
                 assert type(value) in (str, bytes)
             with pytest.raises(ValueError, match="malformed arguments"):
-                Toolbox().read(ToolCalled(call=1, name="f", mark=0, buffers=buffers), lambda: False)
+                Toolbox().read(ToolCalled(call=1, request=1, name="f", mark=0, buffers=buffers), lambda: False)
 
 
 def test_a_local_session_is_read_back_without_unpickling(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ Finished, Display, ToolCalled = found["Finished"], found["Display"], found["Tool
         "Display(data={'text/plain': payload.decode('latin-1')}, mimes=('image/png',), buffers=(payload,),"
         " is_result=True, mark=0)",
         "Display(data={payload.decode('latin-1'): [payload.decode('latin-1')]}, mimes=(), is_result=True, mark=0)",
-        "ToolCalled(call=1, name=payload.decode('latin-1'), mark=0, buffers=(payload, payload))",
+        "ToolCalled(call=1, request=1, name=payload.decode('latin-1'), mark=0, buffers=(payload, payload))",
         "Finished(number=2, failure=None, duration_ms=0, cpu_ms=0, memory_peak=0, buffers=(payload, payload))",
         "Finished(number=2, failure=None, duration_ms=0, cpu_ms=0, memory_peak=0,"
         " gained={payload.decode('latin-1'): payload.decode('latin-1')}, dropped=(payload.decode('latin-1'),))",

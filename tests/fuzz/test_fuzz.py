@@ -36,7 +36,7 @@ FOUND: tuple[tuple[str, Case], ...] = (
         (
             b"n",
             b"o\x00\x1bcb\x01\x02\x03\x04\x05\x06\x07\x08M" + bytes(7) + b"\x10text",
-            b"w\x01" + struct.pack("<II", 0, 42) + b'{"is":"tool","call":1,"name":"n","mark":0}',
+            b"w\x01" + struct.pack("<II", 0, 54) + b'{"is":"tool","call":1,"request":1,"name":"n","mark":0}',
             b"wF" + struct.pack("<QddQ", 1, 1.5, 0.5, 3),
         ),
     ),

@@ -151,7 +151,7 @@ import gc
 ToolCalled = type(channel).receive.__globals__['decode_request'].__globals__['ToolCalled']
 print('begun')
 while True:
-    channel.send(ToolCalled(call=0, name='nothing', mark=0))
+    channel.send(ToolCalled(call=0, request=1, name='nothing', mark=0))
     channel.receive()
 """
     async with AsyncSession() as session, anyio.create_task_group() as tasks:

@@ -217,6 +217,40 @@ def test_call_is_told_as_it_happens(equipped: Session) -> None:
     assert "".join(texts) == "before\nafter 8\n"
 
 
+@pytest.mark.parametrize("call", ["twice(1)", "asyncio.run(later(1))"])
+def test_a_thread_calls_no_function_between_cells_and_takes_no_request(
+    open_session: Callable[..., Session], call: str
+) -> None:
+    called: list[int] = []
+
+    def twice(number: int) -> int:
+        called.append(number)
+        return 2 * number
+
+    async def later(number: int) -> int:
+        called.append(number)
+        return number
+
+    session = open_session(limits=LIMITS, tools=[twice, later])
+    session.run(
+        "import asyncio, threading, time\nfound = []\n"
+        "def call(seconds=0.0):\n"
+        "    time.sleep(seconds)\n"
+        f"    try: found.append({call})\n"
+        "    except Exception as error: found.append(str(error))\n"
+        "    open('called', 'w').close()\n"
+        "threading.Thread(target=call, args=(0.5,)).start()"
+    )
+    until = time.monotonic() + 20
+    while "called" not in session.files.list():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert session.run("1 + 1").value == 2
+    assert session.run("found").value == ["functions of the host can be called while a cell runs, and none does"]
+    assert session.run("found.clear(); call(); found").value in ([2], [1])
+    assert called == [1]
+
+
 def test_call_of_a_thread_that_outlives_its_cell_ends(equipped: Session) -> None:
     equipped.run(
         "import threading, time\nfound = []\n"

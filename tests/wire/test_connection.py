@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import json
 
 import pytest
@@ -25,7 +26,7 @@ REQUESTS = (
 REPLY = m.ToolReply(call=1, buffers=(b"[1]", b"b"))
 HELLO = m.Hello(python="3.11", walls=(("root", "read-only"),), missing=(("landlock", "old", "newer"),))
 DISPLAY = m.Display(data={"text/plain": "1"}, mimes=("image/png",), is_result=True, mark=1, buffers=(b"png",))
-CALLED = m.ToolCalled(call=1, name="search", mark=2, buffers=(b"[[],{}]",))
+CALLED = m.ToolCalled(call=1, request=1, name="search", mark=2, buffers=(b"[[],{}]",))
 FINISHED = m.Finished(
     number=1,
     failure=m.Failure(type="E", message="m", traceback="t", kind="raised"),
@@ -107,7 +108,8 @@ def test_event_is_taken_where_the_table_allows_it_and_nowhere_else(state: State,
             hear(connection, event)
         assert str(caught.value) == f"{type(event).__name__} is not allowed while {state.value}"
     else:
-        assert hear(connection, event) == event
+        is_late = state is State.IDLE and isinstance(event, m.ToolCalled)  # its cell has ended: nobody is told
+        assert hear(connection, event) == (None if is_late else event)
     assert connection.state is (after or state)
 
 
@@ -174,12 +176,20 @@ def test_number_of_a_waiting_call_is_not_used_again() -> None:
         hear(connection, CALLED)
 
 
+def test_a_call_of_another_request_is_told_to_nobody() -> None:
+    connection = connected(State.BUSY)
+    assert hear(connection, replace(CALLED, request=2)) is None
+    with pytest.raises(ProtocolError, match="no call 1 waits for a reply"):
+        connection.send(REPLY)
+    assert hear(connection, CALLED) == CALLED
+
+
 def test_waiting_calls_are_bounded() -> None:
     connection = connected(State.BUSY)
     for call in range(MAX_PENDING_CALLS):
-        hear(connection, m.ToolCalled(call=call, name="f", mark=0))
+        hear(connection, m.ToolCalled(call=call, request=1, name="f", mark=0))
     with pytest.raises(ProtocolError, match="a call's number is in use, or too many calls wait"):
-        hear(connection, m.ToolCalled(call=MAX_PENDING_CALLS, name="f", mark=0))
+        hear(connection, m.ToolCalled(call=MAX_PENDING_CALLS, request=1, name="f", mark=0))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def packed(number=request(), duration=0.0, cpu=0.0, peak=0):
 FINISHED = {"is": "finished", "number": request(), "failure": None, "duration_ms": 0, "cpu_ms": 0, "memory_peak": 0,
     "gained": {}, "dropped": []}
 DISPLAY = {"is": "display", "data": {"text/plain": "forged"}, "mimes": [], "is_result": True, "mark": 0}
-TOOL = {"is": "tool", "call": 0, "name": "n", "mark": 0}
+TOOL = {"is": "tool", "call": 0, "request": request(), "name": "n", "mark": 0}
 """
 _MARKS = """
 import gc

@@ -271,7 +271,7 @@ _CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
     Hello: {"python": _name, "walls": _rows, "missing": _rows},
     Awake: {"lost": _rows, "left": _flag},
     Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
-    ToolCalled: {"call": count, "name": _name, "mark": count, "beside": _places},
+    ToolCalled: {"call": count, "request": count, "name": _name, "mark": count, "beside": _places},
     Reserved: {"call": count, "places": _places},
     Wanted: {"call": count, "addresses": names, "beside": _places},
     Loading: {"group": _text},

@@ -67,7 +67,7 @@ _MAY_RECEIVE: dict[tuple[State, type], State] = {
     (State.OPENING, Hello): State.IDLE,
     (State.OPENING, Awake): State.IDLE,
     (State.IDLE, Display): State.IDLE,  # threads of the cells live on between them
-    (State.IDLE, ToolCalled): State.IDLE,
+    (State.IDLE, ToolCalled): State.IDLE,  # one that came late is told to nobody
     (State.IDLE, Reserved): State.IDLE,
     (State.BUSY, Display): State.BUSY,
     (State.BUSY, Reserved): State.BUSY,
@@ -117,6 +117,8 @@ class Connection:
         elif self._assembler.pending:
             raise ProtocolError("a message inside a frame")
         self.state = _step(_MAY_RECEIVE, self.state, event)
+        if type(event) is ToolCalled and (self.state is not State.BUSY or event.request != self._number):
+            return None  # of a cell that has ended: nobody waits for its answer
         if type(event) is ToolCalled or type(event) is Wanted:
             if event.call in self._pending or len(self._pending) >= MAX_PENDING_CALLS:
                 raise ProtocolError("a call's number is in use, or too many calls wait")

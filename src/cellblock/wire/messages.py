@@ -192,9 +192,10 @@ class Display:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCalled:
-    """A cell called a host function; the buffers are [args, kwargs] as a packed portable value."""
+    """The cell of a request called a host function; the buffers are [args, kwargs] as a packed portable value."""
 
     call: int
+    request: int
     name: str
     mark: int
     buffers: tuple[Buffer, ...] = ()

@@ -329,6 +329,8 @@ class Worker:
         """Security border: whatever the cell's code does or raises becomes a `Finished`."""
         self._meter.start()
         value, failure = NO_VALUE, None
+        if self._tools is not None:
+            self._tools.begin(number)
         if not isinstance(request, _BEFORE_CELLS):
             self._meter.hold()
         try:

@@ -1,8 +1,8 @@
 """Host functions inside a session: stubs that look like the functions, and the calls that cross to the host.
 
 A call is sent with a number and answered under it. Plain stubs wait for their answer; stubs of async functions
-give the loop a future, so that many calls are under way at once. Threads may call too: one of them reads, the others
-are told.
+give the loop a future, so that many calls are under way at once. Threads may call too while a cell runs: one of them
+reads, the others are told. Between cells nobody may: who read then would take the next request for an answer.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _MOST_UNANSWERED = 512
 """Calls that the host has not answered: it takes twice as many, those of threads included, for a broken protocol."""
 ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
 """The answer to a call that nobody waits for any more."""
+_BETWEEN = "functions of the host can be called while a cell runs, and none does"
 
 
 class Tools:
@@ -63,6 +64,8 @@ class Tools:
         self._speak = speak
         self._place = place
         self._numbers = itertools.count(1)
+        self._request = 0
+        """The request under way, to which calls belong; 0 between two."""
         self._told = threading.Condition()
         self._reading = False
         self._plain: dict[int, Answer | None] = {}
@@ -98,6 +101,10 @@ class Tools:
             function.__annotations__["return"] = signature.return_annotation
         return function  # type: ignore[no-any-return]
 
+    def begin(self, request: int) -> None:
+        """Allow calls, which belong to the request of this number until `forget`."""
+        self._request = request
+
     def take(self, reply: Answer) -> None:
         """An answer has come. One that nobody waits for any more is dropped."""
         future = self._futures.pop(reply.call, None)
@@ -116,6 +123,7 @@ class Tools:
     def forget(self) -> None:
         """The cell has ended, and with it every call it made. After this, no thread reads what is for others."""
         with self._told:
+            self._request = 0
             self._plain.clear()
             self._futures.clear()
             self._unanswered.clear()
@@ -123,7 +131,18 @@ class Tools:
             self._told.notify_all()
             self._told.wait_for(lambda: not self._reading)
 
-    def _send(self, number: int, name: str, bound: inspect.BoundArguments) -> tuple[portable.Buffer, ...]:
+    def _begun(self, waiting: dict[int, Any], answer: Any) -> tuple[int, int]:
+        """The number of a new call, under which `waiting` has its answer, and the request that it belongs to."""
+        with self._told:
+            if not self._request:
+                raise RuntimeError(_BETWEEN)
+            number = next(self._numbers)
+            waiting[number] = answer
+            return number, self._request
+
+    def _send(
+        self, number: int, request: int, name: str, bound: inspect.BoundArguments
+    ) -> tuple[portable.Buffer, ...]:
         """Pass a call on; its buffers, which are to be kept until it is answered."""
         try:
             buffers = portable.pack(self._encode([list(bound.args), bound.kwargs]))
@@ -131,14 +150,14 @@ class Tools:
             raise TypeError(f"{name}(): an argument cannot be passed to the host: {error}") from None
         self._unanswered.add(number)
         sent, places = leave(buffers) if self._beside else (buffers, ())
-        self._speak(ToolCalled(call=number, name=name, mark=self._place(), buffers=sent, beside=places))
+        mark = self._place()
+        self._speak(ToolCalled(call=number, request=request, name=name, mark=mark, buffers=sent, beside=places))
         return buffers
 
     def _call(self, name: str, bound: inspect.BoundArguments) -> object:
-        number = next(self._numbers)
-        self._plain[number] = None
+        number, request = self._begun(self._plain, None)
         try:
-            kept = self._send(number, name, bound)
+            kept = self._send(number, request, name, bound)
             reply = self._wait(number)
             reserved: tuple[memoryview, ...] | None = None
             if isinstance(reply, ToolRoom):
@@ -208,16 +227,15 @@ class Tools:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        number = next(self._numbers)
+        future: Future[Answer] = loop.create_future()
+        number, request = self._begun(self._futures, future)
         try:
             loop.add_reader(self._channel.connection.fileno(), self._read_at_once)
             while len(self._unanswered) >= _MOST_UNANSWERED:
-                self._futures[number] = turn = loop.create_future()
+                turn: Future[None] = loop.create_future()
                 self._queue.append(turn)
                 await turn
-            future: Future[Answer] = loop.create_future()
-            self._futures[number] = future
-            kept = self._send(number, name, bound)
+            kept = self._send(number, request, name, bound)
             reply = await future
             reserved: tuple[memoryview, ...] | None = None
             if isinstance(reply, ToolRoom):

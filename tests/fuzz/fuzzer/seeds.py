@@ -94,7 +94,7 @@ EVENTS: tuple[m.Event, ...] = (
     _display([1, 2], 1, is_result=True),
     _display(_Shown(), 2),
     m.Display(data={"text/plain": "t", DATAFRAME_MIME: _TABLE}, mimes=(), is_result=True, mark=3),
-    m.ToolCalled(call=1, name="search", mark=4, buffers=pack(encode([[1], {"k": 2}]))),
+    m.ToolCalled(call=1, request=1, name="search", mark=4, buffers=pack(encode([[1], {"k": 2}]))),
     _finished(1),
     _finished(1, gained={"x": "int", "näme": "list"}, dropped=("y",)),
     _finished(1, failure=_FAILURE, gained={"e": "ValueError"}),

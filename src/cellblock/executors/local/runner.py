@@ -185,6 +185,7 @@ class Runner:
     def _answer(self, request: Request, turn: LocalTurn) -> None:
         self._turn = turn
         callers.set(turn.callers)
+        self.tools.begin(1)
         finished = self._carry_out(request)
         self.names = {**self.names, **finished.gained}
         for name in finished.dropped:
@@ -425,11 +426,10 @@ class LocalTools(Tools):
     async def _call_async(self, name: str, bound: inspect.BoundArguments) -> object:
         import asyncio
 
-        number = next(self._numbers)
         future: Any = asyncio.get_running_loop().create_future()
-        self._futures[number] = future
+        number, request = self._begun(self._futures, future)
         try:
-            self._send(number, name, bound)
+            self._send(number, request, name, bound)
             while not future.done():
                 await asyncio.wait([future], timeout=_LOOK_SECONDS)
             return result(future.result())
