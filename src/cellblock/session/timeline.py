@@ -9,7 +9,7 @@ from typing import Any
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.errors import CellblockError, UnknownCommit, UnknownSession
 from cellblock.session.hoststeps import is_own
-from cellblock.session.past import step_of
+from cellblock.session.past import is_deletion, step_of
 from cellblock.store import Commit, HeldSession, Store, StoredSession
 
 _MOST_STEPS = 1000
@@ -96,9 +96,13 @@ def led_to(session: StoredSession, stands: str, step: str, known: str | None) ->
 
     CellblockError where it is none of these; it names the commit where that is `known`.
     """
+    newest: Commit | None = None
     for commit in first_parents(session.log(stands)):
+        newest = newest or commit  # one that only deletes cells stands for the commit before
         if step_of(commit) == step:
-            return commit
+            return newest
+        if not is_deletion(commit):
+            newest = None
     raise CellblockError(
         f"the session cannot go back to step {step[:80]!a}: it did not lead to where the session stands",
         hint=f"checkout({'…' if known is None else repr(known[:19])}) goes to any commit of the session, undone or not",

@@ -12,7 +12,7 @@ import anyio
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed, StoreError
+from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, to_thread
@@ -40,7 +40,6 @@ if TYPE_CHECKING:  # what only sessions that last need
 _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
 _WENT_ON = "# what threads and processes did after their cells"
-_STANDS = "# the state that was not saved as steps came fast"
 _COMMITS = 100
 """Times that another session which is merged may have begun another step meanwhile."""
 _TRIES = 3
@@ -294,7 +293,7 @@ class Versions(Turns):
         try:
             await lasting.saved()
         except CaptureFailed:
-            if self._kernel is None or not self._kernel.ended:
+            if self._kernel is None or not await self._kernel.ending():
                 raise
 
     async def _wake(self) -> None:
@@ -379,6 +378,7 @@ class Versions(Turns):
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
         lasting = self._require_lasting("flush")
         await self._catch_up_between_calls(lasting)
+        await self._save(lasting)
         await lasting.flush()
 
     async def _catch_up(self, lasting: Lasting) -> None:
@@ -388,27 +388,38 @@ class Versions(Turns):
         """
         lasting.commit_deletions()
         await lasting.committed()  # what saves states is no process of a cell's
-        kernel = self._kernel
-        if kernel is not None and not lasting.by_source and (lasting.lacks_state or await kernel.stirred()):
-            source = _STANDS if lasting.lacks_state else _WENT_ON
-            await self._asked(kernel, aside(source), HostStep("run", buffers=(source.encode(),)), changes=True)
+        await self._was_read(lasting, lasting.tip)
+        if (kernel := self._kernel) is None or lasting.by_source or await kernel.ending():
+            return
+        if lasting.lacks_state or await kernel.stirred():
+            try:
+                await self._asked(kernel, aside(_WENT_ON), HostStep("run", buffers=(_WENT_ON.encode(),)), changes=True)
+            except SessionClosed:
+                if self._closed or not await kernel.ending():  # else its steps are in the store, and taken again
+                    raise
 
     async def _catch_up_between_calls(self, lasting: Lasting) -> None:
         """The same for one who has not the turn. While another call has it, what that leads to is a state to come."""
-        if self._turns.value:
-            await self._take_turn()
-            try:
-                await self._catch_up(lasting)
-            finally:
-                self._give_turn()
+        if not self._turns.value:
+            await self._was_read(lasting, lasting.tip)
+            return
+        await self._take_turn()
+        try:
+            await self._catch_up(lasting)
+        finally:
+            self._give_turn()
 
     async def _was_read(self, lasting: Lasting, step: str) -> None:
-        """The host has read what a step led to: until that is in the store, or cannot be."""
-        if lasting.lacks_state:
-            with contextlib.suppress(StoreError):  # the next cell says so
-                await self._catch_up_between_calls(lasting)
-            step = lasting.tip
-        await lasting.read(step)
+        """The host has read what a step led to: until that is in the store, or cannot be. Needs no turn."""
+        await self._until_rebuilt()
+        await lasting.read(step, self._held)
+
+    def _held(self, step: str) -> tuple[Kernel, int] | None:
+        """The kernel and its state after a step; None where it has none, or goes on from there and keeps no states."""
+        state = next((number for number, stand in self._stands.items() if step in stand.steps), None)
+        if self._kernel is None or state is None or (self._keeps_no_states and self._under_way):
+            return None
+        return self._kernel, state
 
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
