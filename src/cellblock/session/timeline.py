@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
@@ -67,13 +68,8 @@ def _size(plain: Any) -> int | None:
 
 
 def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTaken]:
-    shared = session.ancestors([before.id], after.id)
-    steps: list[StepTaken] = []
-    for commit in session.log(after.id):
-        if (shared and commit.depth <= shared[0].depth) or len(steps) >= _MOST_STEPS:
-            break
-        steps.append(StepTaken(commit=commit.id, kind=commit.kind, number=commit.number, message=commit.message))
-    return steps[::-1]
+    newest = list(islice(session.added(before.id, after.id), _MOST_STEPS))
+    return [StepTaken(commit=one.id, kind=one.kind, number=one.number, message=one.message) for one in newest[::-1]]
 
 
 def before(session: StoredSession, steps: int) -> Commit:
