@@ -624,18 +624,18 @@ class Lasting:
         if not self._queue:
             await self._settle()
 
-    async def read(self, step: str, held: Callable[[str], tuple[Kernel, int] | None]) -> None:
+    async def read(self, step: str, state_after: Callable[[str], tuple[Kernel, int] | None]) -> None:
         """The host has read what a step led to: until that is in the store, so that it is the same after any death.
 
-        Where it was committed by its source as steps came fast, the state of the newest step is saved in its place.
-        `held` tells where that of a step is. Where the store does not take it, or not in time, the next cell says so.
+        Where it was committed by its source as steps came fast, the state of the newest step, of which `state_after`
+        tells where it is, is saved instead. Where the store does not take it, or not in time, the next cell says so.
         """
         self._go_on_here()
         if self.by_source:  # then it is made again in any case
             return
         await self._until_read(next((one for one in self._queue if one.id == step), None))
         if self._lacks_of(step).can_have_state and (self._queue or self.lacks_state):
-            await self._until_read(self._queue[-1] if self._queue else self._amended(held(self._tip)))
+            await self._until_read(self._queue[-1] if self._queue else self._amended(state_after(self._tip)))
 
     async def _until_read(self, step: _Step | None) -> None:
         """Until a step is in the store with its state, where it is not yet."""
@@ -650,9 +650,9 @@ class Lasting:
         if self._working and step in self._queue:
             self._to_tell += (at_risk(str(step), f"it was not done within {_READ_SECONDS:.0f} s"),)
 
-    def _amended(self, held: tuple[Kernel, int] | None) -> _Step | None:
-        """Have the commit where the session stands made once more, with the state that a kernel holds."""
-        if held is None:
+    def _amended(self, state: tuple[Kernel, int] | None) -> _Step | None:
+        """Have the commit where the session stands made once more, with that state of a kernel."""
+        if state is None:
             return None
         step = _Step(
             id=_new_id(),
@@ -660,8 +660,8 @@ class Lasting:
             kind=ASIDE,
             message="the state where the session stands",
             number=0,
-            kernel=held[0],
-            state=held[1],
+            kernel=state[0],
+            state=state[1],
             logged=True,
             is_read=True,
             amends=self.head,
@@ -922,10 +922,10 @@ class Lasting:
 
     def _led_to(self, step: _Step, commit: Commit) -> None:
         """Note the commit of a step, and what it lacks. One that stands in for another commit takes its place."""
-        step.commit = commit.id
-        before = self._commits.get(step.parent) if step.stands_in else None
+        before = self._commits.get(step.parent)
         taken = [one for one, led in [*self._commits.items()] if led == before] if step.stands_in else [step.id]
         self._commits.update(dict.fromkeys(taken, commit.id))
+        step.commit = commit.id
         if commit.snapshot:
             self._lacks = replace(self._lacks, since=None, failure=None)
         elif not step.is_same:

@@ -12,7 +12,7 @@ import anyio
 
 from cellblock.cell import Cell, CellState, Lost
 from cellblock.differences import Diff
-from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed
+from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed, StoreError
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, to_thread
@@ -388,7 +388,7 @@ class Versions(Turns):
         """
         lasting.commit_deletions()
         await lasting.committed()  # what saves states is no process of a cell's
-        await self._was_read(lasting, lasting.tip)
+        await lasting.read(lasting.tip, self._state_after)
         if (kernel := self._kernel) is None or lasting.by_source or await kernel.ending():
             return
         if lasting.lacks_state or await kernel.stirred():
@@ -412,9 +412,12 @@ class Versions(Turns):
     async def _was_read(self, lasting: Lasting, step: str) -> None:
         """The host has read what a step led to: until that is in the store, or cannot be. Needs no turn."""
         await self._until_rebuilt()
-        await lasting.read(step, self._held)
+        await lasting.read(step, self._state_after)
+        if lasting.lacks_state and self._turns.value:  # the checkpoint that had it has ended
+            with contextlib.suppress(StoreError):  # the next cell says so
+                await self._catch_up_between_calls(lasting)
 
-    def _held(self, step: str) -> tuple[Kernel, int] | None:
+    def _state_after(self, step: str) -> tuple[Kernel, int] | None:
         """The kernel and its state after a step; None where it has none, or goes on from there and keeps no states."""
         state = next((number for number, stand in self._stands.items() if step in stand.steps), None)
         if self._kernel is None or state is None or (self._keeps_no_states and self._under_way):
@@ -490,6 +493,9 @@ class Versions(Turns):
         await self._acquire(wait=True)
         try:
             await self._catch_up(lasting)
+            if self._kernel is not None and await self._kernel.ending():  # their newest state has gone with them
+                await self._resume_ended()
+                await self._catch_up(lasting)
             await lasting.committed()
             # not before: what is private is marked first, and may have come between
             if isinstance(other, str):
@@ -512,10 +518,12 @@ class Versions(Turns):
             self._give_turn()
 
     async def _standing(self) -> tuple[Lasting, str]:
-        """The commit where the session stands once what it has done is in the store, for one without its turn."""
+        """The commit where the session stands once what it has done is in the store with its state, for one without its
+        turn."""
         lasting = self._require_lasting("merge")
         for _ in range(_COMMITS):
             await self._committed()
+            await self._was_read(lasting, lasting.tip)
             if self._rebuilt is None and lasting.is_committed:
                 break
         return lasting, lasting.head
