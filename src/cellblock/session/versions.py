@@ -400,14 +400,14 @@ class Versions(Turns):
 
     async def _catch_up_between_calls(self, lasting: Lasting) -> None:
         """The same for one who has not the turn. While another call has it, what that leads to is a state to come."""
-        if not self._turns.value:
+        if self._turns.value:
+            await self._take_turn()
+            try:
+                await self._catch_up(lasting)
+            finally:
+                self._give_turn()
+        elif not self._closed:  # which waits for no state that is being made again
             await self._was_read(lasting, lasting.tip)
-            return
-        await self._take_turn()
-        try:
-            await self._catch_up(lasting)
-        finally:
-            self._give_turn()
 
     async def _was_read(self, lasting: Lasting, step: str) -> None:
         """The host has read what a step led to: until that is in the store, or cannot be. Needs no turn."""
