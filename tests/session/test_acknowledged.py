@@ -101,7 +101,7 @@ def held_up(self, *given):
     may_commit.wait()
     return write(self, *given)
 Lasting._write_once = held_up
-async def not_awaited(self, step):
+async def not_awaited(self, *given):
     pass
 Lasting.read = not_awaited  # what is read here tells what there was, and acknowledges nothing
 
@@ -355,6 +355,70 @@ def test_value_is_the_same_that_was_read_where_cells_came_too_fast_to_be_saved(u
     assert done.returncode == -signal.SIGKILL, done.stderr
     with Session("one", state=Versioned(url)) as session:
         assert session["token"] == session.files.read("token").decode() == done.stdout.strip()
+
+
+READ_DURING_A_CELL = {
+    "files.read": 'session.files.read("token").decode()',
+    "files.read by a function of the cell": "asked.pop()",
+    "a branch": 'session.branch("other")["token"]',
+}
+DURING = """
+import os, signal, sys
+from cellblock import Output, Session, Versioned
+
+asked = []
+def ask():
+    asked.append(session.files.read("token").decode())
+
+session = Session("one", state=Versioned(sys.argv[1]), tools=[ask])
+session.run("import os, time\\nclass Slow:\\n    def __reduce__(self): time.sleep(0.4); return Slow, ()")
+for _ in range(8):
+    session.run("slow = Slow(); token = os.urandom(4).hex(); open('token', 'w').write(token); None")
+session.flush()
+session.undo([one.snapshot for one in session.log()].index(False))
+events = session.stream("ask()\\nprint(1)\\nwhile True: time.sleep(0.01)")
+next(one for one in events if isinstance(one, Output))
+print(eval(sys.argv[2]), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("read", READ_DURING_A_CELL)
+def test_value_is_the_same_that_was_read_of_an_unsaved_state_while_a_cell_ran(url: str, read: str) -> None:
+    command = [sys.executable, "-c", DURING, url, READ_DURING_A_CELL[read]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with Session("one", state=Versioned(url), tools=[ask]) as session:
+        assert session["token"] == session.files.read("token").decode() == done.stdout.strip()
+
+
+AFTER_A_FAILURE = """
+import os, signal, sys
+from cellblock import Session, Versioned
+from cellblock.errors import CaptureFailed
+
+session = Session("one", state=Versioned(sys.argv[1]))
+session.run("import os, time\\nclass Slow:\\n    def __reduce__(self): time.sleep(0.4); return Slow, ()")
+for _ in range(8):
+    session.run("slow = Slow(); token = os.urandom(4).hex(); open('token', 'w').write(token); None")
+session.flush()
+steps = [one.snapshot for one in session.log()].index(False)
+session.run("import os\\nos.register_at_fork(after_in_child=lambda: os._exit(1))")
+try:
+    session.flush()
+except CaptureFailed:
+    session.undo(steps + 1)
+    print(session.unsaved, session["token"], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_value_is_the_same_that_was_read_after_another_state_that_could_not_be_saved_was_undone(url: str) -> None:
+    command = [sys.executable, "-c", AFTER_A_FAILURE, url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with Session("one", state=Versioned(url)) as session:
+        assert f"() {session['token']}" == done.stdout.strip()
 
 
 def test_cell_that_was_run_again_unseen_is_named_by_the_next_cell(url: str) -> None:

@@ -141,6 +141,30 @@ def test_it_is_so_for_whatever_is_called_next(last: Session) -> None:
     assert last.run("x").value == 1
 
 
+@pytest.mark.parametrize("call", ["flush", "files.read", "log", "hibernate", "merge", "checkout"])
+def test_what_had_not_been_saved_is_made_again_whatever_is_called_next(last: Session, call: str) -> None:
+    asked: dict[str, Callable[[], object]] = {
+        "flush": last.flush,
+        "files.read": lambda: last.files.read("f"),
+        "log": last.log,
+        "hibernate": last.hibernate,
+        "merge": lambda: last.merge(branch),
+        "checkout": lambda: last.checkout("HEAD"),
+    }
+    last.run("import time\nx = 1\nclass Slow:\n    def __reduce__(self): time.sleep(1); return Slow, ()")
+    with last.branch("branch") as branch:
+        branch.run("y = 1")
+        for times in range(2, 4):
+            last.flush()
+            last.run(f"slow = Slow(); x = {times}; open('f', 'w').write('text')")
+            for launcher in own_launchers():
+                for init in inits_of(launcher):
+                    os.kill(init.pid, signal.SIGKILL)
+            asked[call]()
+            assert last.run("x").value == times
+            assert [one.name for one in last.unsaved] == []
+
+
 def test_a_session_with_reduced_walls_too(tmp_path: Path, readable_python: str) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("one", state=state, walls="reduced", python=readable_python) as session:

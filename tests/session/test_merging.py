@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from cellblock import AsyncSession, CellblockError, MergeConflict, Session, Versioned
+from cellblock import AsyncSession, CellblockError, ExecutionLimits, MergeConflict, Session, Versioned
 from cellblock.errors import UnknownCommit
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
@@ -254,6 +254,16 @@ LOOKED = {
         (5, "1"),
     ),
 }
+
+
+def test_a_diff_has_the_steps_of_a_branch_that_parted_long_before(parted: Parted) -> None:
+    session, branch = parted("x = 1", "y = 1", "z = 1")
+    for number in range(2, 5):
+        session.run(f"y = {number}")
+    session.merge(branch)
+    steps = [one.message for one in session.diff().steps]
+    assert [steps[0], steps[1].split()[0], len(steps)] == ["z = 1", "merged", 2]
+    assert session.diff("HEAD", "HEAD~1").steps == ()
 
 
 @pytest.mark.parametrize("what", LOOKED)
@@ -585,24 +595,33 @@ def test_branch_that_begins_where_no_state_was_saved_merges_what_it_has_changed(
     assert session.run(f"v, 'n{number}' in globals(), mine, n{number - 1}").value == (["old"], False, 1, 1)
 
 
-def test_what_parted_where_no_state_was_saved_is_not_merged(opened: Callable[..., Session]) -> None:
-    """A branch takes no turn from a cell that runs, which saves that state."""
+def test_branch_that_was_made_there_while_a_cell_ran_is_merged_too(opened: Callable[..., Session]) -> None:
     session = opened()
     number = _stands_where_no_state_was_saved(session)
     running = session.stream("print('begun'); time.sleep(2); mine = 1")
     next(running)
     with session.branch("other") as branch:
         list(running)
-        branch.run("v = ['old']")
+        branch.run(f"v = ['old']; del n{number}")
+        session.merge(branch)
+    assert session.run(f"v, 'n{number}' in globals(), mine, n{number - 1}").value == (["old"], False, 1, 1)
+
+
+def test_what_parted_where_no_state_could_be_saved_is_not_merged(opened: Callable[..., Session]) -> None:
+    session = opened(limits=ExecutionLimits(max_memory_mb=256))
+    source = "v = 1; large = [[str(n)] for n in range(900_000)]"
+    assert session.run(source).ok
+    with session.branch("other") as branch:
+        branch.run("del large; v = 2")
+        session.run("del large; mine = 1")
         for prefer in (None, "theirs"):
             with pytest.raises(CellblockError) as refused:
                 session.merge(branch, prefer=prefer)  # type: ignore[arg-type]
             assert str(refused.value).startswith(
-                f"nothing was merged: the state of cell {number + 2}, \"slow = Slow(); v = ['new {number}']; "
-                f'n{number} = 1", where both parted, was not saved'
+                f"nothing was merged: the state of cell 1, {source!r}, where both parted, was not saved"
             )
-        assert branch["v"] == ["old"]
-    assert session.run("v, mine").value == ([f"new {number}"], 1)
+        assert branch["v"] == 2
+    assert session.run("v, mine").value == (1, 1)
 
 
 def test_session_that_is_open_is_merged_by_its_name_as_it_stands(opened: Callable[..., Session]) -> None:

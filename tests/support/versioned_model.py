@@ -99,7 +99,7 @@ ENDS = ("__reduce__", "__setstate__")
 """Methods in which a value can end the process that saves it, or loads it again."""
 UNSAVED = ("slow", "ends")
 """What these values are called: they are no names of the model, and may be lost."""
-_SAVED_LATER = "# the state that was not saved as steps came fast"
+_SAVED_LATER = "# what threads and processes did after their cells"
 
 
 def ends(how: str, which: int) -> str:

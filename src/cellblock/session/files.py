@@ -64,7 +64,11 @@ class AsyncFiles:
         self._change = change
 
     async def write(self, path: str | os.PathLike[str], data: bytes | str) -> None:
-        """Create or replace a file, with the directories it needs; text is written as UTF-8."""
+        """Create or replace a file, with the directories it needs; text is written as UTF-8.
+
+        A new file appears with all its bytes. One that exists is written in place: its links and open descriptors stay,
+        and a cell that reads it meanwhile may find a part.
+        """
         if not isinstance(data, str | bytes | bytearray | memoryview):
             raise TypeError(f"a file is written from bytes or text, not from {type(data).__name__}")
         if isinstance(data, str):

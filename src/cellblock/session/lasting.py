@@ -90,6 +90,8 @@ _SLOTS, _SLOT_SECONDS = 3, 0.25
 before it is committed by its source alone."""
 _READ_SECONDS = LOCK_SECONDS
 """Seconds that a caller who has read something waits for the commit of what it read from."""
+_WITHOUT_STATE = ("unsaved", "stopped", "overwritten", "host")
+"""What the detail of a commit says where that has no state."""
 _NEWEST_SECONDS = 10.0
 """How long the newest step waits for that when its commit is made. No step waits for it meanwhile."""
 
@@ -99,7 +101,7 @@ class _Step:
     """A step on its way into the store.
 
     `parent` is the step that it came after, `state` the number of the state of `kernel` that it led to; without a
-    kernel the state is that of its parent. `entries` are
+    kernel the state is that of its parent, and its commit stands for that of its parent. `entries` are
     the numbers of what the journal holds of it; `logged` says whether that is enough to take the step again.
     """
 
@@ -127,6 +129,10 @@ class _Step:
     """The host has read what it led to: its state is saved even where steps come fast."""
     commit: str | None = None
     """The id of its commit, once that is in the store."""
+    amends: str | None = None
+    """The id of the commit of its parent, which has no state, where it is no step: it has that commit made with one."""
+    place: int = 0
+    """How often the session had gone elsewhere: once it has again, its commit is not amended any more."""
     was_let_go: bool = False
     failed: bool = False
     tried: bool = False
@@ -136,6 +142,16 @@ class _Step:
     """What kept its state from being saved, where that was tried."""
     suspects: Suspects = field(default_factory=Suspects)
     forked: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def stands_in(self) -> bool:
+        """True if it is no step: its commit takes the place of that of its parent."""
+        return self.kernel is None or self.amends is not None
+
+    @property
+    def is_same(self) -> bool:
+        """True if its state is that of its parent."""
+        return self.kernel is None or (self.cell is not None and self.cell.rolled_back)
 
     def __str__(self) -> str:
         return f"cell {self.number}" if self.cell is not None else self.message or self.kind
@@ -170,10 +186,8 @@ class Lasting:
         """The lacks of commits that this kernel led to: of the newest, and of each by its id."""
         self._is_back = False
         """True once the session went back since the newest snapshot was made."""
-        self._since: int | None = None
-        """The number of the first step whose state is not in the store, if there is one."""
-        self._stateless: tuple[int, CellblockError] | None = None
-        """Since which cell no state could be saved, and why."""
+        self._place = 0
+        """How often it has gone back, or elsewhere."""
         self._trials: list[_Step] = []
         """Steps whose commits are made, and of which what is new is being loaded once."""
         self._known_suspects: Known = {}
@@ -204,8 +218,6 @@ class Lasting:
         """The step that the next one comes after."""
         self._commits: dict[str, str] = {}
         """What steps led to, by their ids."""
-        self._lacking = set[str | None]()
-        """Those commits that hold no state, and should."""
         self._moving: str | None = None
         """The commit that the session stands at, where the store could not be told. The next commit tells it, too."""
         self._unset: dict[str, JSON] = {}
@@ -505,6 +517,7 @@ class Lasting:
         """Follow what is followed now, and stand where the session stands, unless what is done within succeeds."""
         followed = self._notebook, self._tip, self._lacks, self._lacked
         self._lacks, self._lacked = _Lacks(), {}
+        self._place += 1
         try:
             yield
         except BaseException:
@@ -516,7 +529,7 @@ class Lasting:
         again: Planned | None = None, stopped: bool = False, logged: bool = True,
     ) -> None:  # fmt: skip
         """Have a cell committed, by the id of its step, or as it was planned to be run `again`, unless it is."""
-        if self._stands_again(id, again):
+        if self._stands_again(id, again, cell.number):
             return
         first = cell.source.strip().partition("\n")[0]
         own, self._entries = self._entries, []
@@ -529,7 +542,7 @@ class Lasting:
         entries: Sequence[int] = (), during: str = "", overwritten: bool = False, again: Planned | None = None,
     ) -> None:  # fmt: skip
         """The host did something to the session: have it committed, unless it is. `committed` tells when it is."""
-        if self._stands_again(id, again):
+        if self._stands_again(id, again, number):
             return
         logged = bool(entries or again)
         step = self._step(
@@ -538,18 +551,15 @@ class Lasting:
         step.host, step.during, step.overwritten = host, during, overwritten
         self._enqueue(step)
 
-    def _stands_again(self, step: str, again: Planned | None) -> bool:
+    def _stands_again(self, step: str, again: Planned | None, number: int) -> bool:
         """Stand after a step that was taken again, if it is in a commit: one that holds no state."""
         if again is None or again.commit is None:
             return False
-        self._note_lack(again.commit, self._tip, is_same=isinstance(again.do, Replay) and again.do.rolled_back)
+        if not (isinstance(again.do, Replay) and again.do.rolled_back):  # else the state is that of before
+            self._lacks = self._lacks.without_state(number)
+        self._lacked[again.commit] = self._lacks
         self.stands(step, again.commit)
         return True
-
-    def _note_lack(self, commit: str, before: str, *, is_same: bool) -> None:
-        """A commit holds no state: it lacks one, unless that is the same as after the step before, which has it."""
-        if not is_same or self._commits.get(before) in self._lacking:
-            self._lacking.add(commit)
 
     async def start(self, kernel: Kernel) -> None:
         """The first commit of a session: nothing is there."""
@@ -614,23 +624,51 @@ class Lasting:
         if not self._queue:
             await self._settle()
 
-    async def read(self, step: str) -> None:
+    async def read(self, step: str, state_after: Callable[[str], tuple[Kernel, int] | None]) -> None:
         """The host has read what a step led to: until that is in the store, so that it is the same after any death.
 
-        Where the store does not take it, or not in time, the next cell says so.
+        Where it was committed by its source as steps came fast, the state of the newest step, of which `state_after`
+        tells where it is, is saved instead. Where the store does not take it, or not in time, the next cell says so.
         """
         self._go_on_here()
-        newest = next((one for one in self._queue if one.id == step), None)
-        if newest is None or self.by_source:  # then it is made again in any case
+        if self.by_source:  # then it is made again in any case
             return
-        newest.is_read = True
+        await self._until_read(next((one for one in self._queue if one.id == step), None))
+        if self._lacks_of(step).can_have_state and (self._queue or self.lacks_state):
+            await self._until_read(self._queue[-1] if self._queue else self._amended(state_after(self._tip)))
+
+    async def _until_read(self, step: _Step | None) -> None:
+        """Until a step is in the store with its state, where it is not yet."""
+        if step is None:
+            return
+        step.is_read = True
         if not self._working:
             self._go_on()
         with anyio.move_on_after(_READ_SECONDS):
-            while self._working and newest in self._queue:
+            while self._working and step in self._queue:
                 await self._progress.wait()
-        if self._working and newest in self._queue:
-            self._to_tell += (at_risk(str(newest), f"it was not done within {_READ_SECONDS:.0f} s"),)
+        if self._working and step in self._queue:
+            self._to_tell += (at_risk(str(step), f"it was not done within {_READ_SECONDS:.0f} s"),)
+
+    def _amended(self, state: tuple[Kernel, int] | None) -> _Step | None:
+        """Have the commit where the session stands made once more, with that state of a kernel."""
+        if state is None:
+            return None
+        step = _Step(
+            id=_new_id(),
+            parent=self._tip,
+            kind=ASIDE,
+            message="the state where the session stands",
+            number=0,
+            kernel=state[0],
+            state=state[1],
+            logged=True,
+            is_read=True,
+            amends=self.head,
+            place=self._place,
+        )
+        self._enqueue(step)
+        return step
 
     def _raise_failure(self) -> None:
         if (failure := self._failure) is not None and self._queue:
@@ -644,18 +682,21 @@ class Lasting:
     @property
     def unsaved(self) -> tuple[Lost, ...]:
         """What the newest commit could not save, or saved in a way that cannot be loaded, and the session has."""
-        lost = (*self._lacks.lost(), *self._at_risk())
-        return lost if self._stateless is None else (*lost, _everything_since(*self._stateless))
+        return (*self._lacks.lost(), *self._at_risk())
 
     @property
     def lacks_states(self) -> bool:
         """True if the newest commits hold no state, and should."""
-        return self._since is not None and not self.by_source
+        return self._lacks.since is not None and not self.by_source
 
     @property
     def lacks_state(self) -> bool:
         """True if the commit where the session stands holds no state, as steps came fast, and one can be saved."""
-        return not self.by_source and self._stateless is None and self._commits.get(self._tip) in self._lacking
+        return not self.by_source and self._lacks_of(self._tip).can_have_state
+
+    def _lacks_of(self, step: str) -> _Lacks:
+        """The lacks of the commit of a step; of one that is not in the store yet there are none."""
+        return self._lacked.get(self._commits.get(step, ""), _Lacks())
 
     def newly_lost(self) -> tuple[Lost, ...]:
         """Names that could not be saved by the newest commit, and that were not among the lost of the one before."""
@@ -692,23 +733,23 @@ class Lasting:
         return told
 
     async def flush(self) -> None:
-        """The same as `saved`, durable against a loss of power, and what is new has been loaded once."""
-        await self.saved()
+        """Durable against a loss of power what is in the store, and what is new has been loaded once."""
         await self.tried()
         await to_thread.run_sync(self._held.flush)
 
     async def saved(self) -> None:
         """The same as `committed`, and with the newest state: `CaptureFailed` where that could not be saved."""
         await self.committed()
-        if self._stateless is not None:
-            since, failure = self._stateless
-            raise CaptureFailed(f"nothing since cell {since} could be saved: {failure.args[0]}", hint=failure.hint)
+        if (failure := self._lacks.failure) is not None:
+            what = f"nothing since cell {self._lacks.since} could be saved"
+            raise CaptureFailed(f"{what}: {failure.args[0]}", hint=failure.hint)
 
     def _enqueue(self, step: _Step) -> None:
         self._require_open()
         self._go_on_here()
         self._newly_lost = ()  # of this step they will be
-        self._tip = step.id
+        if not step.stands_in:
+            self._tip = step.id
         self._queue.append(step)
         self._background.start(self._fork, step)
         if not self._working:
@@ -847,56 +888,58 @@ class Lasting:
                 await self._capture(step, step.kernel)
                 snapshot = await self._read(step, before, batch.put)
             step.tried = True
+            before_it = self._lacks
             if not await to_thread.run_sync(self._write_once, batch, step, snapshot):
                 return
-        if step.kernel is None:
-            return
         if snapshot is not None:
             step.suspects.settle()
             await self._note_saved(step, snapshot, before)
-            return
-        self._since = step.number if self._since is None else self._since
-        if step.failure is not None:
-            if self._stateless is None:
-                self._to_tell += (_everything_since(self._since, step.failure),)
-            self._stateless = self._since, step.failure
+        elif self._lacks.failure is not None and before_it.failure is None:
+            self._to_tell += self._lacks.everything()
 
     def _is_written(self, step: _Step) -> bool:
         """True if a step's commit is there: of a thread whose caller has gone, or of a store that failed to say so."""
         with self._writing:
             if step.commit is None and step_of(head := self._held.resolve("HEAD")) == step.id:
-                self._led_to(step, head.id)
+                self._led_to(step, head)
             return step.commit is not None
 
     def _write_once(self, batch: Batch, step: _Step, snapshot: Snapshot | None) -> bool:
-        """Write a step's commit; False where a thread whose caller has gone has done so meanwhile."""
+        """Write a step's commit; False where a thread whose caller has gone has done so meanwhile, or where the session
+        has left the commit that is to be amended.
+        """
         with self._writing:
             if step.commit is not None:
                 return False
-            commit = self._write(batch, step, snapshot)
-            if not commit.snapshot:
-                is_same = step.kernel is None or (step.cell is not None and step.cell.rolled_back)
-                self._note_lack(commit.id, step.parent, is_same=is_same)
-            self._led_to(step, commit.id)
+            if step.amends is not None and step.place != self._place:
+                return False
+            if step.amends is not None and snapshot is None:
+                self._lacks = self._lacked[step.amends] = replace(self._lacks, failure=step.failure)
+                return True
+            self._led_to(step, self._write(batch, step, snapshot))
             self._moving = None
             return True
 
-    def _led_to(self, step: _Step, commit: str) -> None:
-        """Note the commit of a step. One that deletes cells takes the place of the commit that it follows."""
-        if step.kernel is None:
-            before = self._commits.get(step.parent)
-            self._commits.update([(one, commit) for one, led in [*self._commits.items()] if led == before])
-        self._commits[step.id] = step.commit = commit
-        self._lacked[commit] = self._lacks
+    def _led_to(self, step: _Step, commit: Commit) -> None:
+        """Note the commit of a step, and what it lacks. One that stands in for another commit takes its place."""
+        before = self._commits.get(step.parent)
+        taken = [one for one, led in [*self._commits.items()] if led == before] if step.stands_in else [step.id]
+        self._commits.update(dict.fromkeys(taken, commit.id))
+        step.commit = commit.id
+        if commit.snapshot:
+            self._lacks = replace(self._lacks, since=None, failure=None)
+        elif not step.is_same:
+            self._lacks = self._lacks.without_state(step.number, step.failure)
+        self._lacked[commit.id] = self._lacks
 
     async def _note_saved(self, step: _Step, snapshot: Snapshot, before: Snapshot | None) -> None:
         """Find out what a snapshot lacks that the one `before` it had, and have what is new in it loaded once."""
         async with self._noting:
             found = await to_thread.run_sync(_compared, snapshot, self._lacks)
             held, newly = found.held, found.newly
-            self._lacks = self._lacked[str(step.commit)] = found.lacks
-            self._since = self._stateless = None
-            self._is_back = False
+            self._lacked[str(step.commit)] = found.lacks
+            if step.amends is None or step.place == self._place:  # else the session has left it meanwhile
+                self._lacks, self._is_back = found.lacks, False
             self._stand_on(snapshot, found.size)
         self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
         self._tell(newly)
@@ -975,7 +1018,25 @@ class Lasting:
             self._basis = parent
         written = self._written.copy()
         detail: dict[str, JSON] = {} if snapshot is None else put_snapshot(batch, written, snapshot)
-        has_state = snapshot is not None
+        if step.amends is None:
+            commit = self._write_step(batch, step, parent, written, detail, has_state=snapshot is not None)
+        else:
+            old = self._held.resolve(step.amends)
+            commit = batch.commit(
+                kind=old.kind,
+                message=old.message,
+                number=old.number,
+                trees=written.roots,
+                detail={**{what: told for what, told in old.detail.items() if what not in _WITHOUT_STATE}, **detail},
+                parents=old.parents,
+            )
+        self._written, self._basis = written, commit.id
+        return commit
+
+    def _write_step(
+        self, batch: Batch, step: _Step, parent: str | None, written: Written, detail: dict[str, JSON], *,
+        has_state: bool,
+    ) -> Commit:  # fmt: skip
         if step.kernel is None and parent is not None:
             before = self._held.resolve(parent)
             has_state, step.number, detail = before.snapshot, before.number, of_state(before)
@@ -995,7 +1056,7 @@ class Lasting:
             detail["unsaved"], detail["stopped"], detail["overwritten"] = step.unsaved, step.stopped, step.overwritten
             if step.host is not None:
                 detail["host"] = _kept(batch, step.host)
-        commit = batch.commit(
+        return batch.commit(
             kind=step.kind,
             message=step.message,
             number=step.number,
@@ -1005,8 +1066,6 @@ class Lasting:
             parents=() if parent is None else (parent,),
             entries=step.entries,
         )
-        self._written, self._basis = written, commit.id
-        return commit
 
     # ----------------------------------------------------------------------------- resuming
 
@@ -1144,7 +1203,8 @@ class Lasting:
                 raise
             other.account, other._tip = account, step
             other._stand_on(self._snapshot, self._snapshot_share.size)
-            other._commits, other._lacking = {step: commit}, self._lacking & {commit}
+            other._commits = {step: commit}
+            other._lacks = other._lacked[commit] = _Lacks(since=self._lacks_of(step).since)
             return other
 
         return await to_thread.run_sync(forked)
@@ -1161,6 +1221,7 @@ class Lasting:
     async def went_back(self, step: str, deleted: Iterable[str]) -> None:
         """The kernel is again in the state after a step: so is the session, but for the cells `deleted_after` that."""
         commit, self._tip = self._commit_of(step), step
+        self._place += 1
         left, self._lacks = self._lacks, self._lacked.get(commit, _Lacks())
         gone = {one.name for one in left.lost()} - {one.name for one in self._lacks.lost()}
         self._to_tell = tuple(one for one in self._to_tell if one.name not in gone)
@@ -1177,7 +1238,12 @@ class Lasting:
         self._notebook.forget(*deleted)
         self._deleted += deleted
         await self._log_deletions()
-        await to_thread.run_sync(self._held.move, commit)
+
+        def moved() -> None:
+            with self._writing:  # a commit that is amended comes before, or not at all
+                self._held.move(commit)
+
+        await to_thread.run_sync(moved)
         self._moving = None
 
     async def stay(self) -> None:
@@ -1203,7 +1269,6 @@ class Lasting:
         past, ahead, size = await to_thread.run_sync(read)
         self.end_reading()
         self._stand_on(past.snapshot, size)
-        self._stateless = None  # it was of the processes that these take the place of
         if ahead is not None:
             self._ahead = ahead
             ahead.begin()
@@ -1243,15 +1308,34 @@ def _is_left(find: weakref.ref[Lasting]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Lacks:
-    """The names that a commit lacks of its state: those that could not be saved; those that cannot be loaded, with
-    their groups.
+    """What a commit lacks of its state: names that could not be saved; names that cannot be loaded, with their groups;
+    or all of it, as the cells `since` one of this number do, and the `failure` to save it, where that was tried.
     """
 
     missing: tuple[Lost, ...] = ()
     unloadable: dict[str, tuple[Row, Lost]] = field(default_factory=dict)
+    since: int | None = None
+    failure: CellblockError | None = None
+
+    @property
+    def can_have_state(self) -> bool:
+        """True if the state is not in the store as steps came fast."""
+        return self.since is not None and self.failure is None
+
+    def without_state(self, number: int, failure: CellblockError | None = None) -> _Lacks:
+        """The lacks of the step after, of this number, whose state is not in the store."""
+        return replace(self, since=number if self.since is None else self.since, failure=failure)
 
     def lost(self) -> tuple[Lost, ...]:
-        return (*self.missing, *(one for _, one in self.unloadable.values()))
+        return (*self.missing, *(one for _, one in self.unloadable.values()), *self.everything())
+
+    def everything(self) -> tuple[Lost, ...]:
+        """What is at risk where states cannot be saved."""
+        if self.failure is None:
+            return ()
+        why, what = str(self.failure.args[0]), f"everything since cell {self.since}"
+        remedy = f"these cells are run again when the session is opened, since {why}"
+        return (Lost(name=what, type="", reason=why, remedy=remedy, alive=True),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1281,12 +1365,6 @@ def _still_failed(lost: Sequence[Lost], held: Mapping[str, Row], snapshot: Snaps
 
 def _drop(_data: bytes) -> None:
     """Take bytes that the store has."""
-
-
-def _everything_since(number: int, failure: CellblockError) -> Lost:
-    """What is at risk where states cannot be saved."""
-    remedy = f"these cells are run again when the session is opened, since {failure.args[0]}"
-    return Lost(name=f"everything since cell {number}", type="", reason=str(failure.args[0]), remedy=remedy, alive=True)
 
 
 def _deletion(cell_ids: Iterable[str]) -> dict[str, JSON]:

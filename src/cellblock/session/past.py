@@ -148,13 +148,15 @@ def state_of(session: StoredSession, commit: Commit) -> Commit | None:
 def leading_to(session: StoredSession, head: Commit) -> Past:
     """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
     commit, led_to, steps = head, head.id, list[Planned]()
-    while is_deletion(commit) or (not commit.snapshot and commit.parents):
+    while not commit.snapshot and commit.parents:
         before = session.resolve(commit.parents[0])
         if not is_deletion(commit):  # else it takes the place of the commit before
             steps.append(_planned(session, commit, before, led_to))
             led_to = before.id
         commit = before
     snapshot = get_snapshot(session, commit) if commit.snapshot else None
+    while is_deletion(commit):
+        commit = session.resolve(commit.parents[0])
     return Past(head.id, led_to, step_of(commit), head.number, snapshot, head.trees, steps[::-1])
 
 

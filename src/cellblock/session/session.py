@@ -446,13 +446,15 @@ class AsyncSession(Versions):
             try:
                 await kernel.settle_files()
                 found = await to_thread.run_sync(at, kernel.files)
-                break
             except CellblockError:
-                if kernel is self._kernel or self._closed:  # else another took its place meanwhile
+                if self._closed or not await self._is_replaced(kernel):
                     raise
-        if self._lasting is not None:
-            await self._was_read(self._lasting, self._lasting.tip)
-        return found
+                continue
+            if self._lasting is not None:
+                await self._was_read(self._lasting, self._lasting.tip)
+                if self._lasting.lacks_state and await self._is_replaced(kernel):  # what was read is made again
+                    continue
+            return found
 
     # ------------------------------------------------------------------------------ cells
 
@@ -719,7 +721,7 @@ class AsyncSession(Versions):
                 if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
         if self._lasting is not None:
-            await self._lasting.read(stand.step)  # a merge needs the state where the two part
+            await self._was_read(self._lasting, stand.step)  # a merge needs the state where the two part
             await self._committed()
             seeds = branch.seed, branch._own_seed
             branch._lasting = await self._lasting.fork(str(branch.name), *seeds, stand.step, branch._account)

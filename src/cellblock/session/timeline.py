@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
 from cellblock.errors import CellblockError, UnknownCommit, UnknownSession
 from cellblock.session.hoststeps import is_own
-from cellblock.session.past import step_of
+from cellblock.session.past import is_deletion, step_of
 from cellblock.store import Commit, HeldSession, Store, StoredSession
 
 _MOST_STEPS = 1000
@@ -67,13 +68,8 @@ def _size(plain: Any) -> int | None:
 
 
 def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTaken]:
-    shared = session.ancestors([before.id], after.id)
-    steps: list[StepTaken] = []
-    for commit in session.log(after.id):
-        if (shared and commit.depth <= shared[0].depth) or len(steps) >= _MOST_STEPS:
-            break
-        steps.append(StepTaken(commit=commit.id, kind=commit.kind, number=commit.number, message=commit.message))
-    return steps[::-1]
+    newest = list(islice(session.added(before.id, after.id), _MOST_STEPS))
+    return [StepTaken(commit=one.id, kind=one.kind, number=one.number, message=one.message) for one in newest[::-1]]
 
 
 def before(session: StoredSession, steps: int) -> Commit:
@@ -96,9 +92,13 @@ def led_to(session: StoredSession, stands: str, step: str, known: str | None) ->
 
     CellblockError where it is none of these; it names the commit where that is `known`.
     """
+    newest: Commit | None = None
     for commit in first_parents(session.log(stands)):
+        newest = newest or commit  # one that only deletes cells stands for the commit before
         if step_of(commit) == step:
-            return commit
+            return newest
+        if not is_deletion(commit):
+            newest = None
     raise CellblockError(
         f"the session cannot go back to step {step[:80]!a}: it did not lead to where the session stands",
         hint=f"checkout({'…' if known is None else repr(known[:19])}) goes to any commit of the session, undone or not",

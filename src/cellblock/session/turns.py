@@ -197,6 +197,13 @@ class Turns:
             self._give_turn()
         return self._living()
 
+    async def _is_replaced(self, kernel: Kernel) -> bool:
+        """True if another kernel is, or will be, in a kernel's place."""
+        if kernel is not self._kernel or self._lasting is None:
+            return kernel is not self._kernel
+        await kernel.ending()
+        return kernel.ended
+
     async def _until_rebuilt(self) -> None:
         """Until the session's kernel is in its state, for one without its turn."""
         while self._rebuilt is not None:
@@ -789,7 +796,7 @@ class Turns:
             try:
                 left = await host.change(kernel)
             except CellblockError:
-                if kernel is self._kernel and not (lasting is not None and kernel.ended):
+                if not await self._is_replaced(kernel):
                     raise
                 return False
             if kernel is not self._kernel:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:  # what only sessions that last need
 _MOST_SAID = 200
 _RUN_AGAIN = "run the cell again"
 _WENT_ON = "# what threads and processes did after their cells"
-_STANDS = "# the state that was not saved as steps came fast"
 _COMMITS = 100
 """Times that another session which is merged may have begun another step meanwhile."""
 _TRIES = 3
@@ -294,7 +293,7 @@ class Versions(Turns):
         try:
             await lasting.saved()
         except CaptureFailed:
-            if self._kernel is None or not self._kernel.ended:
+            if self._kernel is None or not await self._kernel.ending():
                 raise
 
     async def _wake(self) -> None:
@@ -379,6 +378,7 @@ class Versions(Turns):
         """Until all that was done is in the store for good, a loss of power included; `StoreError` where it is not."""
         lasting = self._require_lasting("flush")
         await self._catch_up_between_calls(lasting)
+        await self._save(lasting)
         await lasting.flush()
 
     async def _catch_up(self, lasting: Lasting) -> None:
@@ -388,10 +388,15 @@ class Versions(Turns):
         """
         lasting.commit_deletions()
         await lasting.committed()  # what saves states is no process of a cell's
-        kernel = self._kernel
-        if kernel is not None and not lasting.by_source and (lasting.lacks_state or await kernel.stirred()):
-            source = _STANDS if lasting.lacks_state else _WENT_ON
-            await self._asked(kernel, aside(source), HostStep("run", buffers=(source.encode(),)), changes=True)
+        await lasting.read(lasting.tip, self._state_after)
+        if (kernel := self._kernel) is None or lasting.by_source or await kernel.ending():
+            return
+        if lasting.lacks_state or await kernel.stirred():
+            try:
+                await self._asked(kernel, aside(_WENT_ON), HostStep("run", buffers=(_WENT_ON.encode(),)), changes=True)
+            except SessionClosed:
+                if self._closed or not await kernel.ending():  # else its steps are in the store, and taken again
+                    raise
 
     async def _catch_up_between_calls(self, lasting: Lasting) -> None:
         """The same for one who has not the turn. While another call has it, what that leads to is a state to come."""
@@ -401,14 +406,23 @@ class Versions(Turns):
                 await self._catch_up(lasting)
             finally:
                 self._give_turn()
+        elif not self._closed:  # which waits for no state that is being made again
+            await self._was_read(lasting, lasting.tip)
 
     async def _was_read(self, lasting: Lasting, step: str) -> None:
-        """The host has read what a step led to: until that is in the store, or cannot be."""
-        if lasting.lacks_state:
+        """The host has read what a step led to: until that is in the store, or cannot be. Needs no turn."""
+        await self._until_rebuilt()
+        await lasting.read(step, self._state_after)
+        if lasting.lacks_state and self._turns.value:  # the checkpoint that had it has ended
             with contextlib.suppress(StoreError):  # the next cell says so
                 await self._catch_up_between_calls(lasting)
-            step = lasting.tip
-        await lasting.read(step)
+
+    def _state_after(self, step: str) -> tuple[Kernel, int] | None:
+        """The kernel and its state after a step; None where it has none, or goes on from there and keeps no states."""
+        state = next((number for number, stand in self._stands.items() if step in stand.steps), None)
+        if self._kernel is None or state is None or (self._keeps_no_states and self._under_way):
+            return None
+        return self._kernel, state
 
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
@@ -479,6 +493,9 @@ class Versions(Turns):
         await self._acquire(wait=True)
         try:
             await self._catch_up(lasting)
+            if self._kernel is not None and await self._kernel.ending():  # their newest state has gone with them
+                await self._resume_ended()
+                await self._catch_up(lasting)
             await lasting.committed()
             # not before: what is private is marked first, and may have come between
             if isinstance(other, str):
@@ -501,10 +518,12 @@ class Versions(Turns):
             self._give_turn()
 
     async def _standing(self) -> tuple[Lasting, str]:
-        """The commit where the session stands once what it has done is in the store, for one without its turn."""
+        """The commit where the session stands once what it has done is in the store with its state, for one without its
+        turn."""
         lasting = self._require_lasting("merge")
         for _ in range(_COMMITS):
             await self._committed()
+            await self._was_read(lasting, lasting.tip)
             if self._rebuilt is None and lasting.is_committed:
                 break
         return lasting, lasting.head

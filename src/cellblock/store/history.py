@@ -18,8 +18,8 @@ _SPEC = re.compile(r"(?P<name>[^~^]+)(?P<steps>(?:[~^][0-9]{0,9})*)")
 _STEP = re.compile(r"([~^])([0-9]*)")
 _PREFIX = re.compile(r"(?:sha256-)?([0-9a-f]{4,64})")
 _SHOWN = 5
-_BOTH, _BEHIND = 3, 7
-"""A commit from which both sides come, and one that leads to another such."""
+_OTHER, _BOTH, _BEHIND = 2, 3, 7
+"""A commit from which the second side comes alone, one from which both come, and one that leads to another such."""
 
 BRANCH, TAG = "branch", "tag"
 
@@ -143,23 +143,28 @@ class History:
 
         None of them leads to another of them. There are several where versions were merged crosswise.
         """
+        return [commit for commit, side in self._sides(ones, other) if side == _BOTH]
+
+    def added(self, ones: Iterable[str], other: str) -> Iterator[Commit]:
+        """The commits that lead to another and to none of some, deepest first. Reads what is between."""
+        return (commit for commit, side in self._sides(ones, other) if side == _OTHER)
+
+    def _sides(self, ones: Iterable[str], other: str) -> Iterator[tuple[Commit, int]]:
+        """The commits that lead to some and another, deepest first, each with those to which it leads."""
         sides = dict.fromkeys(ones, 1)
-        sides[other] = sides.get(other, 0) | 2
+        sides[other] = sides.get(other, 0) | _OTHER
         found = {id: self.load(id) for id in sides}
         waiting = [_order(commit) for commit in found.values()]
         heapq.heapify(waiting)
-        newest: list[Commit] = []
         while any(sides[id] < _BEHIND for *_, id in waiting):
             commit = found[heapq.heappop(waiting)[-1]]  # all that it leads to came before
             side = sides[commit.id]
-            if side == _BOTH:
-                newest.append(commit)
+            yield commit, side
             for parent in commit.parents:
                 if parent not in found:
                     found[parent] = self.load(parent)
                     heapq.heappush(waiting, _order(found[parent]))
                 sides[parent] = sides.get(parent, 0) | (_BEHIND if side >= _BOTH else side)
-        return newest
 
     # --- inside ---
 

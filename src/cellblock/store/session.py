@@ -81,6 +81,10 @@ class StoredSession:
         """The newest commits from which both another and any of some come, deepest first; none leads to another."""
         return self._history.ancestors([self.resolve(one).id for one in ones], self.resolve(other).id)
 
+    def added(self, before: str, after: str) -> Iterator[Commit]:
+        """The commits that led to one and not to another before, deepest first; each is read when it is asked for."""
+        return self._history.added([self.resolve(before).id], self.resolve(after).id)
+
     def tree(self, root: str | None) -> Tree:
         """The tree of a root, as commits name it."""
         return Tree(self.record, root)

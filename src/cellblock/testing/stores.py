@@ -351,6 +351,8 @@ class StoreConformance:
         with held.batch() as batch:
             batch.commit(kind="merge", trees={}, parents=(theirs.id, mine.id))
         assert held.ancestors(["main"], "side") == [mine]
+        assert list(held.added("main", "side")) == [held.resolve("side"), theirs]
+        assert list(held.added("side", "main")) == []
         held.move("main")
         with held.batch() as batch:
             batch.commit(kind="merge", trees={}, parents=(mine.id, theirs.id))
