@@ -9,6 +9,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | | `inert`, `as_terminal` | printable text of several lines; marks that are not seen are named |
 | | `plain` | the same for a terminal; marks that are not seen are left out |
 | | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
+| | `whole_number` | the number that its digits say |
 | text of HTML | `unescape` | the text with the characters that its references name |
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
@@ -163,6 +164,12 @@ def name(text: str, most: int = 500) -> str:
     """
     text = exact(text, None)
     return cut(text if text.isprintable() and text[:1] not in ("'", '"') else repr(text), most)
+
+
+def whole_number(text: str, most: int) -> int | None:
+    """The number that ASCII digits say, from 0 to `most`; None for any other text, however long."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+    return number if 0 <= number <= most else None
 
 
 # ------------------------------------------------------------------------------------------- values
