@@ -31,6 +31,7 @@ from cellblock.text import (
     type_name,
     unescape,
     valid,
+    whole_number,
     write_json,
 )
 
@@ -209,6 +210,15 @@ def test_no_more_is_written_of_a_container_than_is_shown(name: str) -> None:
     shown = represent(value, max_chars=100)
     assert Item.written < 100
     assert repr(value).startswith(shown.removesuffix("… the rest is cut"))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("12", 12), ("0012", 12), ("99", 99), ("100", None), ("", None), ("-1", None), ("1.0", None),
+     ("\u0661", None), ("²", None), (" 1", None), ("1_0", None), ("9" * 5_000, None)],
+)  # fmt: skip
+def test_whole_number_is_what_ascii_digits_say(text: str, number: int | None) -> None:
+    assert whole_number(text, 99) == number
 
 
 def test_the_beginning_of_a_container_is_that_of_its_repr() -> None:

@@ -133,7 +133,11 @@ class Cell:
 
     @property
     def value(self) -> object:
-        """The last expression's value where it is portable, an `Opaque` where it is not, None without one."""
+        """The last expression's value where it is portable, an `Opaque` where it is not, None without one.
+
+        Read the first time it is asked for: about a second for a million items, so in a thread where a loop is to go on
+        (`await asyncio.to_thread(getattr, cell, "value")`).
+        """
         return self.result.get()
 
     def to_json(self) -> dict[str, object]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cellblock.cell import Cell, Lost
 from cellblock.url import shown
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,7 @@ class Live:
     """Names stay from one cell to the next, whatever they hold, in the memory of the session, until it is closed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Versioned:
     """Every step of the session is a commit in a store, from which it can be resumed, by this program or another.
 
@@ -23,26 +26,44 @@ class Versioned:
     for `hibernate_after` seconds ends its processes, until it is used again.
     """
 
-    url: str | None = None
-    strict: bool = False
-    hibernate_after: float | None = None
+    url: str | None
+    strict: bool
+    hibernate_after: float | None
 
-    def __repr__(self) -> str:
-        url = None if self.url is None else shown(self.url)
-        return f"Versioned(url={url!r}, strict={self.strict}, hibernate_after={self.hibernate_after})"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.url, str | None):
-            raise TypeError(f"url must be str, such as 'sqlite:///cells.db', not {type(self.url).__name__}")
-        after: object = self.hibernate_after
+    def __init__(self, url: str | None = None, strict: bool = False, hibernate_after: float | None = None) -> None:
+        object.__setattr__(self, "url", url)
+        kind, is_url = type(url).__name__, isinstance(url, str | None)
+        del url  # no frame of an error holds it
+        object.__setattr__(self, "strict", strict)
+        object.__setattr__(self, "hibernate_after", hibernate_after)
+        if not is_url:
+            raise TypeError(f"url must be str, such as 'sqlite:///cells.db', not {kind}")
+        after: object = hibernate_after
         if not isinstance(after, int | float | None) or isinstance(after, bool):
             raise TypeError(f"hibernate_after must be seconds, or None, not {type(after).__name__}")
         if after is not None and not 0 < after < float("inf"):
             raise ValueError(f"hibernate_after must be a number of seconds above 0, or None, not {after}")
 
+    def __repr__(self) -> str:
+        url = None if self.url is None else shown(self.url)
+        return f"Versioned(url={url!r}, strict={self.strict}, hibernate_after={self.hibernate_after})"
+
 
 State = Live | Versioned
 """The ways of keeping what cells do."""
+
+
+def state_or_type(state: T) -> T | type:
+    """A state, and the type of anything else: it may be a URL with a password, and frames of errors show arguments.
+
+    To be called in the first line of who is given one.
+    """
+    return state if state == "default" or isinstance(state, State | type | None) else type(state)
+
+
+def no_state(kind: type) -> TypeError:
+    """The error of what is no state, by its type."""
+    return TypeError(f"state must be Versioned(), Live() or None, not {kind.__name__}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | | `inert`, `as_terminal` | printable text of several lines; marks that are not seen are named |
 | | `plain` | the same for a terminal; marks that are not seen are left out |
 | | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
+| | `whole_number` | the number that its digits say |
 | text of HTML | `unescape` | the text with the characters that its references name |
 | a name, such as a file's | `name` | one line; as a Python literal where it is not printable |
 | a value | `represent`, `text_of`, `type_name` | its repr; itself where it is text; its type's name |
@@ -165,6 +166,12 @@ def name(text: str, most: int = 500) -> str:
     return cut(text if text.isprintable() and text[:1] not in ("'", '"') else repr(text), most)
 
 
+def whole_number(text: str, most: int) -> int | None:
+    """The number that ASCII digits say, from 0 to `most`; None for any other text, however long."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+    return number if 0 <= number <= most else None
+
+
 # ------------------------------------------------------------------------------------------- values
 
 
@@ -177,9 +184,9 @@ def represent(value: object, *, max_chars: int) -> str:
     """`repr(value)`, its middle cut to `max_chars`. A repr that raises is named instead.
 
     Runs the value's own `__repr__`: a value that a cell made has one only where it lives. Lists, tuples, text and bytes
-    that cannot fit are cut before they are written out. So is every built-in container that holds far more than fits,
-    where up to 10,000 characters are shown: its beginning is. An integer with more digits than the interpreter writes
-    in decimal is hexadecimal. Of what is raised only an `Interruption` passes.
+    that cannot fit are cut before they are written out. A built-in container that holds far more than fits, or more
+    than is written in one call, is written part by part, as far as fits. An integer with more digits than the
+    interpreter writes in decimal is hexadecimal. Of what is raised only an `Interruption` passes.
     """
     try:
         short = _shortened(value, max_chars)
@@ -193,9 +200,9 @@ def represent(value: object, *, max_chars: int) -> str:
         return f"<{type_name(value)} repr failed: {said}>"
 
 
-_FEW, _TIMES = 10_000, 16
-"""Of more characters the check would take longer than the repr: for these alone a container is not written out whole
-that holds so many times as many items and characters."""
+_PARTS, _TIMES = 20_000, 16
+"""A container is not written out whole that holds so many parts, or so many times as many characters (of parts half) as
+are shown."""
 _BUILTIN = frozenset((int, list, tuple, dict, set, frozenset))
 
 
@@ -213,12 +220,13 @@ def _shortened(value: object, max_chars: int) -> str | None:
     if kind is list or kind is tuple or kind is str or kind is bytes:
         assert isinstance(value, list | tuple | str | bytes)
         tail = max_chars // 4
-        head, end = value[: max_chars - tail], value[max(len(value) - tail - 1, 0) :]
-        if len(value) > max_chars and not (_is_larger(head, max_chars) or _is_larger(end, max_chars)):
+        ends = head, end = value[: max_chars - tail], value[max(len(value) - tail - 1, 0) :]
+        if len(value) > max_chars and not any(id(kind) in _WRITTEN and _is_larger(one, max_chars) for one in ends):
             first, last = exact(repr(head), max_chars - tail), exact(repr(end), None)
             return f"{first}… {len(value):,} long, middle cut …{last[len(last) - tail :]}"
     if id(kind) in _WRITTEN and _is_larger(value, max_chars):
-        return f"{exact(_beginning(value, max_chars), max_chars)}… the rest is cut"
+        written = _beginning(value, max_chars)
+        return written if len(written) <= max_chars else f"{exact(written, max_chars)}… the rest is cut"
     return None
 
 
@@ -232,28 +240,28 @@ _WRITTEN = {
 }
 """The types whose parts are looked at, and what stands around these."""
 _TEXTS = frozenset(map(id, (str, bytes, bytearray)))
-_SIZED = _TEXTS | _WRITTEN.keys()
 
 
 def _is_larger(value: object, max_chars: int) -> bool:
     """True if built-in containers hold so many items, characters and digits that they are not written out whole."""
-    if max_chars > _FEW:
-        return False
     most, level = _TIMES * max_chars, list[Any]((value,))
+    parts = min(most // 2, _PARTS)
     for _ in range(DEEPEST):
         kinds = set(map(id, map(type, level)))
-        most -= len(level)
         if id(int) in kinds:
             most -= sum(one.bit_length() // 4 for one in level if type(one) is int)
-        if kinds & _SIZED:
-            most -= sum(len(one) for one in level if id(type(one)) in _SIZED)
-        if most < 0 or not kinds & _WRITTEN.keys():
+        if kinds & _TEXTS:
+            most -= sum(len(one) for one in level if id(type(one)) in _TEXTS)
+        parts -= sum(len(one) for one in level if id(type(one)) in _WRITTEN)
+        if most < 0 or parts < 0 or not kinds & _WRITTEN.keys():
             break
         level = [part for one in level for part in _parts(one)]
-    return most < 0
+    return most < 0 or parts < 0
 
 
 def _leaf(value: Any, most: int) -> str:
+    if value is None or type(value) is float or type(value) is bool:
+        return repr(value)
     return valid(repr(value[:most])) if id(type(value)) in _TEXTS else represent(value, max_chars=most)
 
 
@@ -264,23 +272,27 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _beginning(value: object, most: int) -> str:
-    """The first characters of the repr of containers; no more than these are written of what they hold."""
+    """The first characters of the repr of containers, and of what is left out one more; no more is written of them."""
     written: list[str] = []
-    open_: list[tuple[Iterator[Any], Iterator[str], str]] = [(iter((value,)), repeat(""), "")]
-    while open_ and most > 0:
-        parts, separators, end = open_[-1]
+    open_: dict[int, tuple[Iterator[Any], Iterator[str], str]] = {0: (iter((value,)), repeat(""), "")}
+    while open_ and most >= 0:
+        parts, separators, end = open_[next(reversed(open_))]
         for part in parts:
             around = _WRITTEN.get(id(type(part)))
             around = around if around and part else None
-            piece = next(separators) + (around[0] if around else _leaf(part, most))
-            if around:
+            if around and id(part) in open_:
+                piece = next(separators) + ("set(...)" if type(part) is set else "...".join(around))
+            elif around:
+                piece = next(separators) + around[0]
                 follow = cycle((": ", ", ")) if type(part) is dict else repeat(", ")
                 comma = "," if type(part) is tuple and len(part) == 1 else ""
-                open_.append((iter(_parts(part)), chain(("",), follow), comma + around[1]))
+                open_[id(part)] = (iter(_parts(part)), chain(("",), follow), comma + around[1])
+            else:
+                piece = next(separators) + _leaf(part, most)
             break
         else:
             piece = end
-            open_.pop()
+            open_.popitem()
         written.append(piece)
         most -= len(piece)
     return "".join(written)

@@ -11,6 +11,7 @@ import pytest
 
 from cellblock import CodeAgent, ExecutionLimits, ModelError, ReactAgent, ScriptedModel
 from cellblock.models import Reply, Tokens, ToolRequest
+from cellblock.observe.redaction import Redactor
 from cellblock.observe.spans import ATTRIBUTES, CONTENT, spans_for
 
 sdk = pytest.importorskip("opentelemetry.sdk.trace")
@@ -199,3 +200,27 @@ def test_names_are_those_of_the_conventions() -> None:
     conventions = pytest.importorskip("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
     known = {value for name, value in vars(conventions).items() if name.startswith("GEN_AI")}
     assert {name for name in ATTRIBUTES | CONTENT if name.startswith("gen_ai.")} <= known
+
+
+@pytest.mark.threat("W8")
+def test_names_and_attributes_are_lines_of_a_bounded_length() -> None:
+    collected = Collected()
+    spans = spans_for(collected.provider, Redactor(), content=True)
+    hostile = "\x1b[2Jrow\nforged \u202e\udcff" + "x" * 100_000
+    with pytest.raises(RuntimeError), spans.span("execute_tool", hostile, {"gen_ai.tool.name": hostile}) as span:
+        span.note({"gen_ai.response.finish_reasons": [hostile], "cellblock.step": 1})
+        span.tell("gen_ai.tool.call.result", hostile)
+        span.tell("gen_ai.tool.call.arguments", {"code": "x" * 2_000_000})
+        raise type("A\nB" * 1_000, (RuntimeError,), {})
+    (made,) = collected.spans
+    row = "row forged \ufffd"
+    assert made.name == f"execute_tool {row}{'x' * (200 - len(row))}…"
+    text = f"{row}{'x' * (1_000 - len(row))}…"
+    assert made.attributes["gen_ai.tool.name"] == text
+    assert made.attributes["gen_ai.response.finish_reasons"] == (text,)
+    assert made.attributes["cellblock.step"] == 1
+    assert made.attributes["error.type"] == ("A B" * 1_000)[:1_000] + "…"
+    assert json.loads(made.attributes["gen_ai.tool.call.result"])[:3] == "\x1b[2"
+    assert made.attributes["gen_ai.tool.call.result"].isprintable()
+    assert "characters cut" in made.attributes["gen_ai.tool.call.arguments"]
+    assert len(made.attributes["gen_ai.tool.call.arguments"]) < 1_100_000

@@ -123,3 +123,17 @@ def test_object_in_a_bucket_is_never_overwritten(bucket: str, monkeypatch: pytes
     with pytest.raises(StoreError):
         place.put("a/b", b"second")
     assert place.get(key) == b"first"
+
+
+@pytest.mark.parametrize("name", ["put", "get"])
+def test_driver_without_memory_is_told_as_the_store_s(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from obstore.store import MemoryStore
+
+    place = BucketPlace(MemoryStore(), "s3://bucket")
+
+    def fails(*_given: object, **_more: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(f"obstore.{name}", fails)
+    with pytest.raises(StoreError, match="s3://bucket: this program has no memory left for it"):
+        place.put("a", b"b") if name == "put" else place.get("a")

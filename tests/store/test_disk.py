@@ -65,6 +65,39 @@ except CellblockError as error:
 """
 
 
+_OUT_OF_MEMORY = """
+import os, sqlite3, sys
+from cellblock import CellblockError
+from cellblock.store import open_store
+data = [os.urandom(2_000_000) for _ in range(3)]
+with open_store(sys.argv[1]) as store, store.hold("ana", "q3") as held:
+    with held.batch() as batch:
+        batch.put(b"before")
+        batch.commit(kind="cell", trees={})
+    sqlite3.connect(":memory:").execute("PRAGMA hard_heap_limit=1000000")  # of the whole process
+    try:
+        with held.batch() as batch:
+            for one in data:
+                batch.put(one)
+            batch.commit(kind="cell", trees={})
+    except CellblockError as error:
+        print(type(error).__name__, error)
+    print(len(list(held.log())))
+"""
+
+
+@pytest.mark.parametrize("url", ["sqlite:///{}/cells.db", "memory:"])
+def test_database_without_memory_is_told_as_the_store_s(tmp_path: Path, url: str) -> None:
+    command = [sys.executable, "-c", _OUT_OF_MEMORY, url.format(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    where = f"{tmp_path}/cells.db" if "sqlite" in url else "in memory"
+    assert done.stdout.splitlines() == [
+        f"StoreError the store {where}: this program has no memory left for it (have the program hold less, or give it"
+        " more; what was committed before is whole, and is tried again)",
+        "1",
+    ], done.stderr
+
+
 @pytest.mark.parametrize("most", [4096, 20_000, 65_536, 1_000_000])
 def test_limit_of_a_file_s_size_is_told_by_its_name(tmp_path: Path, most: int) -> None:
     url = f"sqlite:///{tmp_path}/cells.db"

@@ -104,6 +104,30 @@ def test_password_that_is_not_quoted_is_shown_by_no_error(url: str) -> None:
     assert_hidden(shown_by(caught.value))
 
 
+STATES: dict[str, Callable[[str], object]] = {
+    "text": lambda url: url,
+    "bytes": lambda url: url.encode(),
+    "a list": lambda url: [url],
+    "no length of time": lambda url: Versioned(url, hibernate_after=0),
+    "bytes of a store": lambda url: Versioned(url.encode()),  # type: ignore[arg-type]
+}
+OPENED: dict[str, Callable[..., object]] = {
+    "session": Session,
+    "async session": AsyncSession,
+    "agent": lambda name, state: CodeAgent(ScriptedModel([]), name=name, state=state),
+}
+
+
+@pytest.mark.parametrize("opens", OPENED.values(), ids=OPENED)
+@pytest.mark.parametrize("state", STATES.values(), ids=STATES)
+def test_url_in_the_place_of_a_state_is_in_no_frame(
+    opens: Callable[..., object], state: Callable[[str], object]
+) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        opens("report", state=state(f"postgresql://u:{TOKEN}@h/db"))
+    assert_hidden(shown_by(caught.value))
+
+
 @pytest.mark.parametrize("url", [*NO_URLS.values(), *UNREACHED.values()], ids=[*NO_URLS, *UNREACHED])
 def test_url_that_opens_no_store_is_refused_without_its_secrets(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

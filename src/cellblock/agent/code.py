@@ -38,7 +38,7 @@ from cellblock.session.arguments import modules_of
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import call
 from cellblock.session.session import AsyncSession
-from cellblock.state import State
+from cellblock.state import State, no_state, state_or_type
 from cellblock.text import half_made
 from cellblock.tools.registry import Registry
 from cellblock.tools.tool import Visibility
@@ -98,6 +98,9 @@ class CodeAgent:
         network: Iterable[str] | None = None,
         private: bool | Iterable[str] = False,
     ) -> None:
+        state = state_or_type(state)  # type: ignore[assignment]
+        if isinstance(state, type):
+            raise no_state(state)
         if on_limit not in ("return", "raise"):
             raise ValueError(f'on_limit must be "return" or "raise", not {on_limit!r}')
         if not isinstance(prompts, Prompts | None):

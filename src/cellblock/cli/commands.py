@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from cellblock.cell import Cell
 from cellblock.cli import source
+from cellblock.cli.exits import MOST_STEPS
 from cellblock.cli.export import Shelf, write_document
 from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
 from cellblock.session.files import listing
-from cellblock.text import line, name
+from cellblock.text import line, name, whole_number
 from cellblock.walls import Applied, Wall
 
 if TYPE_CHECKING:
@@ -147,9 +148,9 @@ def _stand(wall: Wall) -> str:
 
 
 async def _undo(console: Console, argument: str) -> None:
-    if argument and not (argument.isascii() and argument.isdigit() and len(argument) < 7 and int(argument)):
+    if not (steps := whole_number(argument or "1", MOST_STEPS)):
         raise Refused("usage: :undo [N]")
-    console.say(await console.undo(int(argument or 1)))
+    console.say(await console.undo(steps))
 
 
 async def _clear(console: Console, _argument: str) -> None:

@@ -21,7 +21,7 @@ from cellblock.cli.interrupts import CtrlC, held_back
 from cellblock.cli.opening import Setup
 from cellblock.cli.terminal import Printer, StreamLost
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.text import message_of, type_name
+from cellblock.text import message_of, type_name, whole_number
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
@@ -179,5 +179,5 @@ class _Conversation:
 
 def _version(text: str) -> tuple[int, ...]:
     """Major and minor of `3.13.0`; () for what is no version: a session's own words are not trusted to be one."""
-    parts = text.split(".")[:2]
-    return tuple(map(int, parts)) if all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts) else ()
+    parts = [whole_number(part, 9999) for part in text.split(".")[:2]]
+    return () if None in parts else tuple(part for part in parts if part is not None)

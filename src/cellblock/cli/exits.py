@@ -9,6 +9,9 @@ class Unusable(Exception):
     """What the command line names cannot be used; the message says why."""
 
 
+MOST_STEPS = 999_999
+"""That a command goes back at once."""
+
 DONE = 0
 FAILED = 1
 """The code that ran failed."""

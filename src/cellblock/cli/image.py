@@ -9,7 +9,7 @@ from dataclasses import asdict
 from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.terminal import say, table, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
-from cellblock.text import write_json
+from cellblock.text import whole_number, write_json
 
 _EPILOG = "exit status: 0 done, 1 the image could not be made, 2 usage, 3 there is no engine"
 _OLDEST, _NEWEST = 11, 14
@@ -118,6 +118,6 @@ def _size(size: int) -> str:
 
 def _version(text: str) -> str:
     major, _, minor = text.partition(".")
-    if major != "3" or not minor.isdecimal() or not _OLDEST <= int(minor) <= _NEWEST:
+    if major != "3" or (whole_number(minor, _NEWEST) or 0) < _OLDEST:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of 3.{_OLDEST} to 3.{_NEWEST}")
     return text

@@ -15,6 +15,7 @@ from cellblock.cli import source
 from cellblock.container import Container
 from cellblock.hosting.paths import absolute
 from cellblock.limits import ExecutionLimits
+from cellblock.text import whole_number
 from cellblock.url import parsed
 from cellblock.walls import TrustLevel
 
@@ -230,8 +231,7 @@ def whole(most: int) -> Callable[[str], int]:
     """Of an option: a whole number from 1."""
 
     def read(text: str) -> int:
-        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
-        if not 0 < number <= most:
+        if not (number := whole_number(text, most)):
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {most}")
         return number
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from cellblock.cli import options
-from cellblock.cli.exits import DONE, FAILED, Unusable
+from cellblock.cli.exits import DONE, FAILED, MOST_STEPS, Unusable
 from cellblock.cli.export import write_document
 from cellblock.cli.terminal import Printer, say, table, write_data
 from cellblock.declarations import declared
@@ -23,6 +23,7 @@ from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference, first_parents
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 from cellblock.text import name as named
+from cellblock.text import whole_number
 
 _MOST_LISTED = 1000
 _MOST_COMMITS = 10**9
@@ -151,10 +152,9 @@ def do_diff(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
-    steps: str = arguments.steps or "1"
-    if not (steps.isascii() and steps.isdigit() and len(steps) < 7 and int(steps)):
-        raise Unusable(f"{steps!r} is not a number of steps above 0")
-    return _go_to(store, arguments, lambda session: before(session, int(steps)))
+    if not (steps := whole_number(arguments.steps or "1", MOST_STEPS)):
+        raise Unusable(f"{arguments.steps!r} is not a number of steps above 0")
+    return _go_to(store, arguments, lambda session: before(session, steps))
 
 
 def do_checkout(store: Store, arguments: argparse.Namespace) -> int:

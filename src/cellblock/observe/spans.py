@@ -22,7 +22,7 @@ from typing import Any, Literal
 from cellblock.errors import needing
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.observe.redaction import Redactor
-from cellblock.text import dumps
+from cellblock.text import cut, dumps, line
 
 Operation = Literal["invoke_agent", "chat", "execute_tool"]
 
@@ -39,6 +39,9 @@ CONTENT = frozenset((
     "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
 ))  # fmt: skip
 """What they are given besides where content is asked for; each is JSON."""
+
+_MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 200, 1_000, 2**20
+"""Characters of a span's name, of a text among its attributes, and of what was said."""
 
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -59,14 +62,15 @@ class Span:
             if name not in ATTRIBUTES:
                 raise ValueError(f"{name} is no attribute of a span")
             if value is not None:
-                self._span.set_attribute(name, self._redactor.data(value))
+                self._span.set_attribute(name, _bounded(self._redactor.data(value)))
 
     def tell(self, name: str, content: object) -> None:
         """Add what was said, where that is asked for."""
         if self._span is not None and self._content:
             if name not in CONTENT:
                 raise ValueError(f"{name} is no content of a span")
-            self._span.set_attribute(name, dumps(self._redactor.data(content), ensure_ascii=False))
+            text = dumps(self._redactor.data(content))
+            self._span.set_attribute(name, text if len(text) <= _MOST_CONTENT else dumps(cut(text, _MOST_CONTENT)))
 
     async def add(self, note: Callable[..., None], *args: object) -> None:
         """Have `note` note something here: off the event loop, where what was said is told too."""
@@ -78,7 +82,7 @@ class Span:
             from opentelemetry.trace import StatusCode
 
             self._span.set_status(StatusCode.ERROR)
-            self._span.set_attribute("error.type", self._redactor.text(kind))
+            self._span.set_attribute("error.type", _bounded(self._redactor.text(kind)))
 
 
 class Spans:
@@ -98,7 +102,7 @@ class Spans:
         from opentelemetry.trace import SpanKind
 
         with self._tracer.start_as_current_span(
-            f"{operation} {what}",
+            f"{operation} {line(self._redactor.text(what), _MOST_NAME)}",
             kind=SpanKind.CLIENT if operation == "chat" else SpanKind.INTERNAL,
             record_exception=False,
             set_status_on_exception=False,
@@ -110,6 +114,13 @@ class Spans:
             except BaseException as error:
                 span.fail(type(error).__name__)
                 raise
+
+
+def _bounded(value: Any) -> Any:
+    """An attribute whose texts are one line each: names come from models, and classes of errors from cells."""
+    if isinstance(value, list):
+        return [_bounded(one) for one in value]
+    return line(value, _MOST_TEXT) if isinstance(value, str) else value
 
 
 def spans_for(provider: Any, redactor: Redactor, *, content: bool = False, version: str = "") -> Spans:

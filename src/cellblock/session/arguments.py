@@ -12,17 +12,17 @@ from cellblock.container import Container
 from cellblock.errors import MountRefused
 from cellblock.hosting.paths import absolute
 from cellblock.policy import Policy
-from cellblock.state import Live, State, Versioned
+from cellblock.state import Live, State, Versioned, no_state
 from cellblock.tools.tool import about
 from cellblock.walls import TrustLevel
 
 T = TypeVar("T")
 
 
-def state_of(name: str | None, user: object, state: State | Literal["default"] | None) -> State | None:
+def state_of(name: str | None, user: object, state: State | type | Literal["default"] | None) -> State | None:
     """What a session remembers, where it is said and where it is not."""
-    if state != "default" and not isinstance(state, State | None):
-        raise TypeError(f"state must be Versioned(), Live() or None, not {type(state).__name__}")
+    if isinstance(state, type):
+        raise no_state(state)
     if not isinstance(name, str | None):
         raise TypeError(f"name must be str, not {type(name).__name__}")
     if name is None and isinstance(state, Versioned):

@@ -21,7 +21,7 @@ from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.hostloop import Answer, answer_of, call, finish, in_task, is_own_step
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
-from cellblock.state import Resumed, State
+from cellblock.state import Resumed, State, state_or_type
 from cellblock.text import half_made
 from cellblock.walls import TrustLevel, Walls
 
@@ -59,6 +59,7 @@ class Session:
         policy: Policy | None = None,
         container: Container | str | None = None,
     ) -> None:
+        state = state_or_type(state)  # type: ignore[assignment]  # whose type is looked at by the other session
         self._session = call(
             _make,
             name,

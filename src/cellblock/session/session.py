@@ -53,7 +53,7 @@ from cellblock.session.turns import Stand
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
-from cellblock.state import State, Versioned
+from cellblock.state import State, Versioned, state_or_type
 from cellblock.text import half_made, line
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
@@ -128,6 +128,7 @@ class AsyncSession(Versions):
         policy: Policy | None = None,
         container: Container | str | None = None,
     ) -> None:
+        state = state_or_type(state)  # type: ignore[assignment]  # whose type is looked at below
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
         if not isinstance(limits, ExecutionLimits | None):

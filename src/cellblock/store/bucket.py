@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.errors import StoreError
 from cellblock.hosting.unique import unique_word
-from cellblock.store.places import Stray
+from cellblock.store.places import Stray, no_memory
 
 try:
     import obstore
@@ -83,6 +83,8 @@ def _told(what: str, act: Callable[[], _Result]) -> _Result | None:
         return act()
     except _MISSING:
         return None
+    except MemoryError:
+        raise no_memory(what) from None
     except _ERRORS as error:
         status = _STATUS.search(str(error))
         if isinstance(error, _DENIED) or (status is not None and status[1] in ("401", "403")):

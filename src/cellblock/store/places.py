@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -63,15 +64,32 @@ def directory_of(location: str) -> str:
 _HINT = "see that it is a directory which this user may read and write, and that its disk has room"
 
 
+def no_memory(what: str) -> StoreError:
+    """The error of a store for which this program has no memory left, or the database's driver."""
+    hint = "have the program hold less, or give it more; what was committed before is whole, and is tried again"
+    return StoreError(f"{what}: this program has no memory left for it", hint=hint)
+
+
+@contextmanager
+def _told(what: str, *, may_lack: bool = False) -> Iterator[None]:
+    """Raise what goes wrong as `StoreError`; with `may_lack` it is nothing wrong that a file is not there."""
+    try:
+        yield
+    except MemoryError:
+        raise no_memory(what) from None
+    except OSError as error:
+        if may_lack and isinstance(error, FileNotFoundError):
+            return
+        raise StoreError(f"{what}: {error.strerror}", hint=_HINT) from error
+
+
 class DirectoryPlace:
     """A directory, made with mode 0700 where there is none."""
 
     def __init__(self, path: str) -> None:
         self._path = os.path.normpath(absolute(os.path.expanduser(path), StoreError))
-        try:
+        with _told(f"objects cannot be kept in {self._path}"):
             private_directory(self._path)
-        except OSError as error:
-            raise StoreError(f"objects cannot be kept in {self._path}: {error.strerror}", hint=_HINT) from error
 
     def __str__(self) -> str:
         return self._path
@@ -79,29 +97,19 @@ class DirectoryPlace:
     def put(self, prefix: str, body: bytes) -> str:
         key = f"{_sharded(prefix)}.{unique_word()}"
         path = os.path.join(self._path, key)
-        try:
+        with _told(f"an object cannot be written to {self._path}"):
             private_directory(os.path.dirname(path))
             write_private(path, body)
-        except OSError as error:
-            raise StoreError(f"an object cannot be written to {self._path}: {error.strerror}", hint=_HINT) from error
         return key
 
     def get(self, key: str) -> bytes | None:
-        try:
-            with open(self._file(key), "rb") as file:
-                return file.read()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"an object cannot be read from {self._path}: {error.strerror}", hint=_HINT) from error
+        with _told(f"an object cannot be read from {self._path}", may_lack=True), open(self._file(key), "rb") as file:
+            return file.read()
+        return None
 
     def delete(self, key: str) -> None:
-        try:
+        with _told(f"an object cannot be deleted from {self._path}", may_lack=True):
             os.unlink(self._file(key))
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise StoreError(f"an object cannot be deleted from {self._path}: {error.strerror}", hint=_HINT) from error
 
     def listed(self, prefix: str) -> Iterator[Stray]:
         now = time.time()

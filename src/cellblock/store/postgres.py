@@ -12,6 +12,7 @@ from typing import TypeVar
 from cellblock.errors import StoreError
 from cellblock.patience import LOCK_SECONDS, patience, tries
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value
+from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 from cellblock.store.urls import StoreUrl
 
@@ -240,6 +241,8 @@ def _told(act: Callable[[], _Result], where: str, connection: psycopg.Connection
     """
     try:
         return act()
+    except MemoryError:
+        raise no_memory(where) from None
     except UnicodeError:  # of a host, which is encoded to be looked up
         hint, what = "", " has a host that nobody knows"
     except psycopg.Error as error:

@@ -23,6 +23,7 @@ from cellblock.hosting.shortage import limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
+from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 
 APPLICATION = 0x63656C6C
@@ -292,6 +293,8 @@ class SqliteDatabase:
             raise self._told(error) from error
         except UnicodeDecodeError as error:  # in words of SQLite about a file whose own text is damaged
             raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
+        except MemoryError as error:
+            raise no_memory(self._where) from error
         except OSError as error:
             raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from cellblock.values import forms
@@ -17,6 +18,7 @@ from cellblock.values.arrays import read_array
 from cellblock.values.decode_leaf import PLAIN, LeafReader, check_plain, parts_of, tag_of
 from cellblock.values.forms import MAX_DEPTH, Buffer, MalformedValue, Record
 from cellblock.values.hashing import check_keys
+from cellblock.values.pieces import AT_ONCE, parts
 from cellblock.values.room import of_numbers
 from cellblock.values.tables import read_table
 
@@ -24,9 +26,15 @@ _C = TypeVar("_C", bound=Collection[object])
 _PACKED = {"ints": "q", "floats": "d"}
 
 
-def decode(tree: object, buffers: Sequence[Buffer] = (), *, max_depth: int = MAX_DEPTH) -> object:
-    """The value that `encode` wrote, or `MalformedValue`. Costs linear time."""
+def decode(
+    tree: object, buffers: Sequence[Buffer] = (), *, max_depth: int = MAX_DEPTH, spends: bool = False
+) -> object:
+    """The value that `encode` wrote, or `MalformedValue`. Costs linear time.
+
+    `spends`: the tree is emptied as it is read, as to free all of it takes one long call.
+    """
     reader = _Reader(buffers, max_depth)
+    reader.spends = spends
     try:
         value = reader.value(tree, 0)
     except RecursionError:
@@ -62,11 +70,18 @@ class _Reader(LeafReader):
         if depth >= self.max_depth:
             raise MalformedValue(f"nested deeper than {self.max_depth}")
         if type(tree) is list:
-            kinds = set(map(type, tree))
-            if kinds <= PLAIN:
-                check_plain(tree, kinds)
-                return list(tree)
-            return [self.value(item, depth + 1) for item in tree]
+            found: list[object] = []
+            for at in range(0, len(tree), AT_ONCE):
+                part = tree[at : at + AT_ONCE]
+                if self.spends:
+                    tree[at : at + AT_ONCE] = [None] * len(part)
+                kinds = set(map(type, part))
+                if kinds <= PLAIN:
+                    check_plain(part, kinds)
+                    found += part
+                else:
+                    found += [self.value(item, depth + 1) for item in part]
+            return found
         tag, body = tag_of(tree)
         if tag not in _PACKED:
             raise MalformedValue("items that are no list")
@@ -79,7 +94,7 @@ class _Reader(LeafReader):
         numbers = array(_PACKED[tag], raw)
         if sys.byteorder == "big":
             numbers.byteswap()
-        return list(numbers)
+        return list(chain.from_iterable(parts(numbers)))
 
     def keys(self, tree: object, depth: int, *, is_set: bool) -> list[object]:
         outer, self.is_key = self.is_key, True
@@ -102,11 +117,11 @@ class _Reader(LeafReader):
     def to_set(self, body: object, depth: int) -> object:
         self.unhashable()
         keys = self.keys(body, depth, is_set=True)
-        return _distinct(set(keys), keys)
+        return _distinct(_set_of(keys), keys)
 
     def to_frozenset(self, body: object, depth: int) -> object:
         keys = self.keys(body, depth, is_set=True)
-        return _distinct(frozenset(keys), keys)
+        return _distinct(frozenset(_set_of(keys)), keys)
 
     def to_dict(self, body: object, depth: int) -> object:
         self.unhashable()
@@ -115,7 +130,10 @@ class _Reader(LeafReader):
         values = self.items(value_tree, depth)
         if len(keys) != len(values):
             raise MalformedValue("a dict with more keys than values, or fewer")
-        return _distinct(dict(zip(keys, values, strict=True)), keys)
+        made: dict[object, object] = {}
+        for some, their in zip(parts(keys), parts(values), strict=True):
+            made.update(zip(some, their, strict=True))
+        return _distinct(made, keys)
 
     def to_slice(self, body: object, depth: int) -> object:
         self.unhashable()
@@ -142,6 +160,13 @@ class _Reader(LeafReader):
     def to_table(self, body: object, depth: int) -> object:
         self.unhashable()
         return read_table(self.items(body, depth))
+
+
+def _set_of(keys: Sequence[object]) -> set[object]:
+    made: set[object] = set()
+    for some in parts(keys):
+        made.update(some)
+    return made
 
 
 def _distinct(built: _C, keys: Collection[object]) -> _C:

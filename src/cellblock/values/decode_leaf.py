@@ -38,14 +38,14 @@ _PATHS: dict[str, type[PurePath]] = {
 class LeafReader:
     """The buffers, how many of them were named so far, and whether a key of a dict or set is being read."""
 
-    __slots__ = ("buffers", "is_key", "max_depth", "room", "used")
+    __slots__ = ("buffers", "is_key", "max_depth", "room", "spends", "used")
 
     def __init__(self, buffers: Sequence[Buffer], max_depth: int) -> None:
         self.buffers = buffers
         self.max_depth = max_depth
         self.used = 0
         self.room = room.MAX_ROOM
-        self.is_key = False
+        self.is_key = self.spends = False
 
     def blob(self, body: object, takes: Callable[[bytes], int] = of_bytes) -> bytes:
         """The bytes of a blob, once what they are for has the room that it `takes`."""

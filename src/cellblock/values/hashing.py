@@ -6,10 +6,12 @@ that they are equal, or so that the places meet at which a table looks for room,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from operator import eq
 
 from cellblock.values.forms import MalformedValue
+from cellblock.values.pieces import AT_ONCE, parts
 
 _EQUAL = 64
 """Keys with one hash that a dict or set may hold; n of them cost n² comparisons."""
@@ -18,24 +20,37 @@ _FEW = 2_000
 _STEPS, _MOST_STEPS = 40, 2_000
 """Places that are taken before one is free, on average and for one key. Keys that nobody chose take 35 at most."""
 _WORD, _SHIFT = 2**64 - 1, 5
+_SECRET = int.from_bytes(os.urandom(8)) | 1
 _ROW = 10
 """Places that a set tries next to each other before it steps on; a dict tries one."""
 
 
 def check_keys(keys: Sequence[object], *, is_set: bool) -> None:
     """Raise MalformedValue for keys that take more than linear time. TypeError for one that cannot be hashed."""
-    if len(keys) <= _EQUAL or set(map(type, keys)) <= {str, bytes}:
+    if len(keys) <= _EQUAL or all(set(map(type, some)) <= {str, bytes} for some in parts(keys)):
         return
-    hashes = list(map(hash, keys))
-    ordered = sorted(hashes)
-    if any(map(eq, ordered, ordered[_EQUAL:])):
-        raise MalformedValue(f"more than {_EQUAL} keys with one hash")
+    hashes = [one for some in parts(keys) for one in map(hash, some)]
+    for alike in _apart(hashes):
+        ordered = sorted(alike)
+        if any(map(eq, ordered, ordered[_EQUAL:])):
+            raise MalformedValue(f"more than {_EQUAL} keys with one hash")
     if len(hashes) > _FEW:
         for size, most in _sizes(is_set=is_set):
             if most > _FEW:
                 _check_places(hashes[:most], size, _ROW if is_set else 1)
             if most >= len(hashes):
                 break
+
+
+def _apart(hashes: Sequence[int]) -> Sequence[Sequence[int]]:
+    """The hashes in lots that are sorted in no time, equal ones in one lot. Nobody can choose who meets in a lot."""
+    if len(hashes) <= AT_ONCE:
+        return [hashes]
+    count = 2 * len(hashes) // AT_ONCE
+    lots: list[list[int]] = [[] for _ in range(count)]
+    for one in hashes:
+        lots[(one * _SECRET >> 61) % count].append(one)
+    return lots
 
 
 def _sizes(*, is_set: bool) -> Iterator[tuple[int, int]]:

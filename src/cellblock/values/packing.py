@@ -10,9 +10,9 @@ import json
 from cellblock.values import room
 from cellblock.values.decode import decode
 from cellblock.values.forms import MAX_BYTES, Buffer, Encoded, MalformedValue, NotPortable
+from cellblock.values.pieces import loads
 
 _dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_loads = json.JSONDecoder().decode
 
 
 def pack(encoded: Encoded) -> tuple[Buffer, ...]:
@@ -33,8 +33,8 @@ def unpack(buffers: tuple[Buffer, ...]) -> object:
     if not room.fits(text, room.MAX_ROOM):
         raise MalformedValue(f"a tree of more than {room.MAX_ROOM >> 20} MB when it is read")
     try:
-        tree = _loads(text.decode())
+        tree = loads(text)
     except (ValueError, RecursionError) as error:
         raise MalformedValue(f"the tree is not JSON: {type(error).__name__}") from None
     del text
-    return decode(tree, buffers[1:])
+    return decode(tree, buffers[1:], spends=True)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from sys import getsizeof
 
 from cellblock.values.forms import Record
+from cellblock.values.pieces import parts
 
 MAX_ROOM = 256 * 2**20
 """Bytes for the tree of a value, and as many for its buffers and the parts of its paths."""
@@ -65,11 +66,12 @@ def held(value: object) -> int:
         if isinstance(one, Record):
             one = one.fields
         if isinstance(one, Mapping):
-            parts: list[object] = [*one, *one.values()]
+            inside: list[object] = [*one, *one.values()]
         else:
-            parts = list(one) if isinstance(one, _WITH_PARTS) else []
-        total += sum(map(getsizeof, parts))
-        found += [part for part in parts if type(part) not in _LEAVES and isinstance(part, _COMPOSED) and part]
+            inside = list(one) if isinstance(one, _WITH_PARTS) else []
+        for some in parts(inside):
+            total += sum(map(getsizeof, some))
+            found += [part for part in some if type(part) not in _LEAVES and isinstance(part, _COMPOSED) and part]
     return total
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import get_args
 
 from cellblock.values import room
+from cellblock.values.pieces import loads
 from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
 from cellblock.wire.messages import (
     Awake,
@@ -105,7 +106,7 @@ def oversized(head: bytes) -> bool:
 def from_json(text: bytes) -> object:
     """What the JSON text of an event says, or ProtocolError. Bound its size first."""
     try:
-        return _loads(text.decode("ascii"))
+        return loads(text)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"event is not JSON: {error}") from None
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from cellblock.wire.codec import decode_event, encode_request
-from cellblock.wire.frames import Assembler, ProtocolError, packets
+from cellblock.wire.frames import Assembler, Frame, ProtocolError, packets
 from cellblock.wire.messages import (
     REPLIES,
     Awake,
@@ -40,6 +40,8 @@ from cellblock.wire.messages import (
 from cellblock.wire.packed import pack_request, unpack_event
 
 MAX_PENDING_CALLS = 1024
+LARGE = 2**16
+"""Bytes of a head that is not read between two turns of an event loop."""
 
 
 class State(Enum):
@@ -108,14 +110,23 @@ class Connection:
 
     def receive(self, packet: bytes) -> Event | None:
         """The event that a packet completes, or None; ProtocolError if the table does not allow it."""
+        event = self.assemble(packet)
+        return self.take(decode_event(event) if isinstance(event, Frame) else event)
+
+    def assemble(self, packet: bytes) -> Event | Frame | None:
+        """The event, not taken yet, that a packet completes; a frame where reading it takes its time."""
         event = unpack_event(packet)
         if event is None:
             frame = self._assembler.feed(packet)
-            if frame is None:
-                return None
-            event = decode_event(frame)
-        elif self._assembler.pending:
+            return frame if frame is None or len(frame.head) >= LARGE else decode_event(frame)
+        if self._assembler.pending:
             raise ProtocolError("a message inside a frame")
+        return event
+
+    def take(self, event: Event | None) -> Event | None:
+        """The event, if anything is to be done for it; ProtocolError if the table does not allow it."""
+        if event is None:
+            return None
         self.state = _step(_MAY_RECEIVE, self.state, event)
         if type(event) is ToolCalled and (self.state is not State.BUSY or event.request != self._number):
             return None  # of a cell that has ended: nobody waits for its answer

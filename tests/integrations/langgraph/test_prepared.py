@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from scripted_chat import says
 
+from cellblock.integrations.langgraph import Threads, create_sandbox_tools
 from cellblock.integrations.langgraph.prepared import contents, words_of
-from cellblock.integrations.langgraph.state import content_for, merge_files, merge_pending, taken
+from cellblock.integrations.langgraph.state import content_for, merge_files, merge_pending, misfit, taken
 
 
 def _call(name: str, id: str, path: str = "") -> dict[str, object]:
@@ -74,3 +75,27 @@ def test_pending_content_is_kept_by_call() -> None:
 def test_files_are_named_once() -> None:
     assert merge_files(["a", "b"], ["b", "c", "c"]) == ["a", "b", "c"]
     assert merge_files(None, None) == []
+
+
+@pytest.mark.parametrize("odd", [5, ["x"], {"a": 1}, 2.5], ids=repr)
+def test_what_an_edited_checkpoint_has_in_place_of_text_is_named(odd: object, caplog: pytest.LogCaptureFixture) -> None:
+    kind = type(odd).__name__
+    for pending in ({"1": odd}, {"": odd}):
+        assert (content_for(pending, "1"), misfit(pending, "1")) == ("", kind)
+    assert [misfit(pending, "1") for pending in (None, "", "x", {}, {"1": "x"}, {"2": odd})] == [""] * 6
+    assert merge_files(["a", odd], ["b"]) == ["a", "b"]
+    assert merge_files(["a"], odd if not isinstance(odd, list) else [odd]) == ["a"]
+    assert [kind in record.message for record in caplog.records] == [True, True]
+
+
+@pytest.mark.parametrize("odd", [5, ["x"]], ids=repr)
+def test_model_is_told_of_content_that_is_no_text(odd: object, url: str) -> None:
+    threads = Threads(url)
+    (tool,) = create_sandbox_tools(threads, include_tools=["python_run_prepared"])
+    given = {"file_path": "a.py", "_state": {"pending_content": {"1": odd}}, "tool_call_id": "1"}
+    answer = tool.invoke(given, {"configurable": {"thread_id": "t"}})
+    assert answer.update["messages"][0].content == (
+        f"Error: The graph's state has {type(odd).__name__} in place of the content of this call, which is no text. "
+        "An edit of its checkpoint put it there: write the content again, and call the tool again."
+    )
+    assert (threads.open, answer.update["pending_content"]) == (0, "")

@@ -18,11 +18,13 @@ from cellblock.executors.process import memory
 from cellblock.executors.process.cgroups import Group
 from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.protocol import WorkerGone
+from cellblock.hosting import to_thread
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.unique import unique_bytes
 from cellblock.hosting.waiting import ready
+from cellblock.wire.codec import decode_event
 from cellblock.wire.connection import Connection, State
-from cellblock.wire.frames import PACKET_BYTES, ProtocolError
+from cellblock.wire.frames import PACKET_BYTES, Frame, ProtocolError
 from cellblock.wire.messages import REPLIES, Awake, Event, Finished, Hello, Request
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
@@ -85,6 +87,8 @@ class Link:
         self._packet: bytes | None = None
         self._rights: list[tuple[int, int, bytes]] = []
         self._packets: deque[bytes] = deque()
+        self.large: Frame | None = None
+        """An event that has come whole and is to be read in a thread, before anything that came after it."""
         self._foreign = 0
         self._epoll = select.epoll()
         for descriptor in (self.socket, self.stdout, self.stderr):
@@ -185,6 +189,8 @@ class Link:
             while True:
                 self.pull()
                 event = self.receive()
+                if self.large is not None:
+                    event = await self.read_large()
                 if isinstance(event, Finished):
                     return event
                 if event is None and self.ready(0) & {self.pidfd}:
@@ -301,16 +307,36 @@ class Link:
             self._epoll.unregister(descriptor)
 
     def receive(self) -> Event | None:
-        """The next whole event of the packets that were pulled, or None. What it tells of names is kept here."""
+        """The next whole event of the packets that were pulled, or None. What it tells of names is kept here.
+
+        None as well while one waits to be read: see `read_large`.
+        """
         if self._foreign > _MAX_FOREIGN:
             raise ProtocolError("processes other than the worker send messages")
-        while self._packets:
-            event = self._connection.receive(self._packets.popleft())
-            if isinstance(event, Finished):
-                self._note(event)
-            if event is not None:
+        while self._packets and self.large is None:
+            event = self._connection.assemble(self._packets.popleft())
+            if isinstance(event, Frame):
+                self.large = event
+            elif (event := self._taken(event)) is not None:
                 return event
         return None
+
+    async def read_large(self) -> Event | None:
+        """The large event that came last, read in a thread."""
+        assert self.large is not None
+        try:
+            event = await to_thread.run_sync(decode_event, self.large, limiter=anyio.CapacityLimiter(1))
+        except ProtocolError:
+            self.large = None
+            raise
+        self.large = None  # not before: a wait that is cancelled before the thread begins has read nothing
+        return self._taken(event)
+
+    def _taken(self, event: Event | None) -> Event | None:
+        event = self._connection.take(event)
+        if isinstance(event, Finished):
+            self._note(event)
+        return event
 
     def _receive(self) -> tuple[bytes | None, int]:
         """One packet and its sender; None when there is none yet, b"" when there will be none.

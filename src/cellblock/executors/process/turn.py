@@ -177,6 +177,9 @@ class ProcessTurn:
             if self._wanted:
                 await self._supply(self._wanted.popleft())
                 continue
+            if self._link.large is not None:
+                await self._read_large()
+                continue
             ready = self._link.ready(0)
             if not ready:
                 self._takes = 0
@@ -199,7 +202,7 @@ class ProcessTurn:
 
     def has_ended(self) -> bool:
         until = clock.now() + _LAST_LOOK_SECONDS
-        while not self._ended and clock.now() < until and (ready := self._link.ready(0)):
+        while not self._ended and clock.now() < until and self._link.large is None and (ready := self._link.ready(0)):
             if ready == {self._link.pidfd}:
                 return True
             self._take(ready)
@@ -244,6 +247,15 @@ class ProcessTurn:
             if self._events or not ready:
                 return
 
+    async def _read_large(self) -> None:
+        try:
+            if (event := await self._link.read_large()) is not None:
+                self._place(event)
+            while (event := self._link.receive()) is not None:
+                self._place(event)
+        except ProtocolError as error:
+            self._end(Died(reason=f"broke the protocol: {error}"))
+
     def _take(self, ready: set[int]) -> None:
         try:
             self._read(ready)
@@ -259,7 +271,7 @@ class ProcessTurn:
             self._read_notices()
         if self._link.alarm in ready:
             self._link.hear_alarm()
-        if self._link.socket in ready:
+        if self._link.socket in ready and self._link.large is None:
             self._link.pull()
         while (event := self._link.receive()) is not None:
             self._place(event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -10,7 +11,9 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from cellblock.integrations.langgraph.prepared import contents
+from cellblock.text import type_name
 
+_LOG = logging.getLogger(__name__)
 PENDING = "pending_content"
 Pending = dict[str, str]
 """Content by the id of the call that it is for; under "" content for any call."""
@@ -23,13 +26,19 @@ def merge_pending(old: object, new: object) -> Pending:
     """
     if not isinstance(new, Mapping):
         return {"": new} if isinstance(new, str) and new else {}
-    merged = {**_pending(old), **new}
+    merged: dict[str, Any] = {**_pending(old), **new}
     return {call: content for call, content in merged.items() if isinstance(content, str)}
 
 
-def merge_files(old: list[str] | None, new: list[str] | None) -> list[str]:
-    """Files by their names, each once, in the order in which they were made."""
-    return list(dict.fromkeys([*(old or ()), *(new or ())]))
+def merge_files(old: object, new: object) -> list[str]:
+    """Files by their names, each once, in the order in which they were made.
+
+    What is no name was put there by an edit of a checkpoint. It is left out, and logged: no update could take it away.
+    """
+    found = [one for some in (old, new) if some is not None for one in (some if isinstance(some, list) else [some])]
+    if odd := [type_name(one) for one in found if not isinstance(one, str)]:
+        _LOG.warning("created_files of a graph's state held %s, which is no name of a file: left out", ", ".join(odd))
+    return list(dict.fromkeys(one for one in found if isinstance(one, str)))
 
 
 class AgentState(TypedDict, total=False):
@@ -50,9 +59,16 @@ def pending_update(old: object, message: object) -> dict[str, str | None]:
 
 
 def content_for(pending: object, call_id: str) -> str:
-    """What is pending for a call, "" where nothing is."""
+    """What is pending for a call, "" where nothing is, or no text."""
     held = _pending(pending)
-    return held.get(call_id) or held.get("") or ""
+    return next((one for one in (held.get(call_id), held.get("")) if isinstance(one, str) and one), "")
+
+
+def misfit(pending: object, call_id: str) -> str:
+    """The type of what is pending for a call and is no text, as in a checkpoint that was edited; "" where all is."""
+    held = _pending(pending)
+    found = pending if not isinstance(pending, str | Mapping | None) else held.get(call_id) or held.get("")
+    return "" if isinstance(found, str | None) else type_name(found)
 
 
 def taken(pending: object, call_id: str) -> object:
@@ -68,7 +84,7 @@ def field_of(state: object, name: str) -> Any:
     return state.get(name) if isinstance(state, dict) else getattr(state, name, None)
 
 
-def _pending(value: object) -> Pending:
+def _pending(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         return {"": value} if value else {}
     return dict(value) if isinstance(value, Mapping) else {}

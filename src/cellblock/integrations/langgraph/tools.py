@@ -22,7 +22,7 @@ from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph import operations
 from cellblock.integrations.langgraph.operations import Call, Told, key_of
 from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
-from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, taken
+from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, misfit, taken
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.session.session import AsyncSession
 from cellblock.text import message_of, misfits, row, type_name
@@ -283,6 +283,9 @@ class _Given:
         """What to tell where there is no content."""
         if content_for(self.pending, self.call_id):
             return None
+        if kind := misfit(self.pending, self.call_id):
+            said = f"Error: The graph's state has {kind} in place of the content of this call, which is no text. {_AGAIN}"
+            return Told(said, failed=True)
         remedy = why_none(self.message) if self.has_field else _NO_FIELD
         return Told(f"Error: No content found in graph state. {remedy}", failed=True)
 
@@ -295,6 +298,7 @@ class _Given:
         return Command(update=update, resume=told.text if self.by_hand else None)
 
 
+_AGAIN = "An edit of its checkpoint put it there: write the content again, and call the tool again."
 _NO_FIELD = (
     "The graph's state has no pending_content: give it cellblock's AgentState, and SandboxToolNode for its tools, or "
     "SandboxMiddleware to create_agent."

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
 from cellblock.integrations.mcp.stdio import mended
+from cellblock.text import whole_number
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
@@ -104,11 +105,11 @@ class TokenWall:
 def listen(address: str) -> socket.socket:
     """A socket that listens at `HOST:PORT`, IPv6 in brackets; port 0 is any that is free. `CellblockError`."""
     host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536):
+    if not (colon and host) or (number := whole_number(port, 65_535)) is None:
         raise CellblockError(f"{address!r} is not HOST:PORT", hint="127.0.0.1:8000, [::1]:8000")
     host = host.removeprefix("[").removesuffix("]")
     try:
-        family, _, _, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        family, _, _, _, place = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0]
         return socket.create_server(place, family=family, backlog=128)
     except OSError as error:
         raise CellblockError(f"cannot listen at {address}: {error.strerror or error}", hint="choose another") from None

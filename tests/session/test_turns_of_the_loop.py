@@ -1,0 +1,96 @@
+"""While what a session gave is read, the host's event loop goes on: no call holds the interpreter for long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cellblock import AsyncSession, ExecutionLimits
+from cellblock.text import represent
+
+pytestmark = [pytest.mark.anyio, pytest.mark.alone]  # it measures time
+
+MOST = 0.2
+"""Seconds for which the loop may stand still, ten times what is promised: other programs run here, too."""
+LIMITS = ExecutionLimits(timeout_seconds=60, max_output_bytes=8_000_000)
+VALUES = {
+    "texts and numbers": "[1, 'a', 2.5, None] * 750_000",
+    "numbers": "list(range(4_000_000))",
+    "a dict": "{str(n): n for n in range(1_000_000)}",
+    "a set": "set(range(1_000_000))",
+}
+SHOWN = """
+class Shown:
+    def _repr_mimebundle_(self, **options):
+        return {"application/json": [["a"]] * 130_000, "text/plain": "many"}
+Shown()
+"""
+
+
+class Ticks:
+    """The longest time for which a task of the loop waited for its turn."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def tick(self) -> None:
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.005)
+            self.longest = max(self.longest, time.monotonic() - began - 0.005)
+
+    @contextlib.asynccontextmanager
+    async def looking(self) -> AsyncIterator[None]:
+        self.longest = 0.0
+        task = asyncio.create_task(self.tick())
+        await asyncio.sleep(0.02)
+        try:
+            yield
+        finally:
+            await asyncio.sleep(0.02)
+            task.cancel()
+
+
+@pytest.mark.threat("W7")
+@pytest.mark.parametrize("source", VALUES.values(), ids=VALUES)
+async def test_the_loop_goes_on_while_a_value_of_millions_is_read(source: str) -> None:
+    ticks = Ticks()
+    async with ticks.looking():
+        await asyncio.sleep(0.5)
+    idle = ticks.longest
+    async with AsyncSession(limits=LIMITS) as session:
+        await session.run(f"value = {source}")
+        async with ticks.looking():
+            value = await session.get("value")
+    assert value == eval(source)
+    assert ticks.longest < MOST + 10 * idle
+
+
+@pytest.mark.threat("W7")
+async def test_the_loop_goes_on_while_a_large_display_is_read() -> None:
+    ticks = Ticks()
+    async with ticks.looking():
+        await asyncio.sleep(0.5)
+    idle = ticks.longest
+    async with AsyncSession(limits=LIMITS) as session:
+        async with ticks.looking():
+            cell = await session.run(SHOWN)
+    assert cell.outputs[0].data["application/json"] == [["a"]] * 130_000
+    assert ticks.longest < MOST + 10 * idle
+
+
+@pytest.mark.threat("W7")
+async def test_the_loop_goes_on_while_a_nested_value_is_represented() -> None:
+    value = [[n / 7] * 10 for n in range(200_000)]
+    ticks = Ticks()
+    async with ticks.looking():
+        await asyncio.sleep(0.5)
+    idle = ticks.longest
+    async with ticks.looking():
+        text = await asyncio.to_thread(represent, value, max_chars=10**9)
+    assert text == repr(value)
+    assert ticks.longest < MOST + 10 * idle
