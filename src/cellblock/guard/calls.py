@@ -139,6 +139,10 @@ class Calls:
 
     # ------------------------------------------------------------- what C code calls on behalf of code
 
+    def given(self, function: Any) -> Any:
+        """Give what a function of C is handed to call: what code may call itself, or what no one can, `None` say."""
+        return function if type(function) is types.FunctionType else self(function)
+
     def stepped(self, function: Any, by: Any = None) -> Any:
         """Give what `map` and the like call in a function's place; `by` is what has the name of one of them."""
         if by is not None and not any(by is one for one in (*_FIRST, *_KEY)):

@@ -345,6 +345,8 @@ class Gates:
             return value
         if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
             return value
+        if name == "__get__" and kind in (staticmethod, classmethod):
+            return value
         if name == "__init__" and (own or kind in BUILTIN_TYPES):
             return value
         if own and (where is None or name in ("__annotations__", "__match_args__", "__slots__", "__post_init__")):
@@ -534,7 +536,7 @@ class Gates:
     # ----------------------------------------------------------------------------- functions
 
     def _read_function(self, value: Any, function: Any, name: str) -> Any:
-        if name in DESCRIBING or name in OPERATIONS:
+        if name in DESCRIBING or name in OPERATIONS or name == "__get__":
             return value
         if self._world.made(function):
             if name == "__dict__":

@@ -327,11 +327,28 @@ WRITABLE = (
             "__type_params__",
             "__wrapped__",
             "__signature__",
+            "__isabstractmethod__",
         ]
     )
     | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__", "__dict__"]))
 )
 """Names with two underscores that may be set, on what the code itself made."""
+
+LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__"])
+"""What source of the library asks classes, and is told as far as its world knows them."""
+
+LIBRARY_WRITES = frozenset(
+    [
+        "__dataclass_fields__",
+        "__dataclass_params__",
+        "__setattr__",
+        "__delattr__",
+        "__replace__",
+        "__getstate__",
+        "__setstate__",
+    ]
+)
+"""What source of the library sets on classes of the code's own, beside `WRITABLE` names."""
 
 REFUSED_BUILTINS = frozenset(
     [
