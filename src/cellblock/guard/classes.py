@@ -10,6 +10,7 @@ from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.calls import MAKERS
 from cellblock.guard.heirs import Heirs
 from cellblock.guard.identity import ByIdentity
 from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
@@ -56,7 +57,7 @@ class Classes:
         """Know a class that was made for this world just now as its own."""
         if kind not in self._own:
             self._own.put(kind, None)
-            if not issubclass(kind, property):
+            if not issubclass(kind, MAKERS):
                 self._world.calls.remember(kind)
         return kind
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from abc import ABCMeta
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from enum import EnumType
 from functools import partial
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.calls import MAKERS
 from cellblock.guard.names import (
     CALLED,
     DESCRIBING,
@@ -36,9 +38,11 @@ from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, vie
 from cellblock.guard.unbound import Unbound, require_instance
 
 if TYPE_CHECKING:
+    from cellblock.guard.calls import Calls
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
+_MADE = frozenset(kind.__name__ + spelling.CALLED for kind in MAKERS)
 _TEXTS: set[type] = {str, bytes, bytearray}
 _OF_CLASSES = frozenset(
     [
@@ -85,7 +89,8 @@ class Gates:
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            known = self.reads[name] = {Module} if not name.startswith("_") else set()
+            asked = name.startswith("_") or name in _MADE
+            known = self.reads[name] = set() if asked else {Module}
             self._learn(name, known, self._types)
         return known
 
@@ -280,7 +285,8 @@ class Gates:
 
     def _binds(self, value: Any) -> bool:
         """Whether `__init__` of a super object is bound, and none of a class of the host's."""
-        return not self._world.host_types and not issubclass(type(_super_self(value)), type)
+        itself = type(_super_self(value))
+        return not self._world.host_types and not issubclass(itself, type) and not issubclass(itself, MAKERS)
 
     def _audited(self, kind: type) -> bool:
         return any(one in self._types for one in lineage(kind)[:-1]) or kind is object
@@ -466,6 +472,9 @@ class Gates:
         if name == "__format__":
             method: Any = namespace(where)[name]
             return Holding(name, lambda instance, spec: method(instance, _bearable(spec)))
+        if name == "__init__" and issubclass(where, MAKERS):
+            found = self._of_instances(where, name)
+            return Holding(name, self._world.calls.giving(value.__init__ if found is None else found.__init__))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return self._of_instances(where, name) or value
@@ -512,7 +521,7 @@ class Gates:
         if issubclass(type(itself), type) and where not in lineage(type(itself)):
             value = self._of_instances(where, name) or value  # `super(C, C)` binds nothing
         if name == "__init__":
-            return value
+            return Holding(name, self._world.calls.giving(value.__init__)) if issubclass(where, MAKERS) else value
         if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
             return Holding(name, self._checked_method(itself, name))
         if name in ("__init_subclass__", "__class_getitem__", "__post_init__", "__dir__", "__prepare__"):
@@ -595,6 +604,8 @@ class Gates:
         kind = type(value)
         if kind in self.known_writes(name):
             return value
+        if name == "default_factory" and issubclass(kind, defaultdict):
+            return _Factory(self._world.calls, value)
         if is_dunder(name) and name not in WRITABLE:
             raise denied(f"attribute {name} cannot be set", "store")
         if issubclass(kind, type):
@@ -721,6 +732,24 @@ class _Shared:
 
     def __delattr__(self, name: str) -> None:
         raise TypeError("cannot delete __dict__")
+
+
+class _Factory:
+    """A dict of C's that calls what makes its values, as far as that may be set on it."""
+
+    __slots__ = ("_calls", "_value")
+    _calls: Calls
+    _value: Any
+
+    def __init__(self, calls: Calls, value: Any) -> None:
+        object.__setattr__(self, "_calls", calls)
+        object.__setattr__(self, "_value", value)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        setattr(self._value, name, self._calls.given(given))
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._value, name)
 
 
 class _Methods:

@@ -159,9 +159,11 @@ class Importer:
         members: dict[str, object] = {}
         for one in audit.members:
             if hasattr(real, one):
-                members[one] = self._handed(getattr(real, one))
+                value = getattr(real, one)
+                members[one] = self._handed(self._world.calls.giving(value) if one in audit.calling else value)
         for one, make in audit.replaced.items():
-            members[one] = made = make(self._world)
+            made = make(self._world)
+            members[one] = made = self._world.calls.giving(made) if one in audit.calling else made
             self._world.calls.grant(made)
         for one in audit.submodules:
             members[one] = self.module(f"{audit.name}.{one}")

@@ -166,8 +166,10 @@ HOOKS = frozenset(
 )
 """Methods that Python asks about classes that may be anybody's: defined only where a policy has "hooks"."""
 
-CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS
-"""Methods that the interpreter calls by itself."""
+CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS | frozenset(
+    ["__copy__", "__deepcopy__", "__replace__", "_missing_", "_generate_next_value_"]
+)
+"""Methods that the interpreter calls by itself, and its library."""
 
 ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
 """What an exception tells beside its arguments."""

@@ -199,7 +199,7 @@ def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
 
 _COUNTED = [name for name in ("tee", "batched") if hasattr(itertools, name)]
 _PLAIN_ITERTOOLS = names("chain compress islice pairwise zip_longest")
-_FILTERING = ("dropwhile", "filterfalse", "starmap", "takewhile")
+_FILTERING = names("dropwhile filterfalse starmap takewhile")
 
 # ----------------------------------------------------------------------------------- operator
 
@@ -237,7 +237,7 @@ def _methodcaller(world: World) -> Callable[..., Any]:
         if not isinstance(name, str):
             raise TypeError("method name must be a string")
         exact = plain(name)
-        return lambda value: get(value, exact)(*given, **named)
+        return lambda value: world.calls(get(value, exact))(*given, **named)
 
     return methodcaller
 
@@ -294,6 +294,14 @@ def _redirect(stream: str) -> Callable[[World], type]:
         return redirect
 
     return make
+
+
+_PUSHING = names("callback push push_async_callback push_async_exit")
+
+
+def _pushing(name: str) -> Callable[[World, Any], Any]:
+    """A method of an exit stack that is given what the stack calls in the end."""
+    return lambda world, value: world.calls.giving(getattr(value, name))
 
 
 # ------------------------------------------------------------------------------ abc and typing
@@ -418,6 +426,7 @@ AUDITS = (
     ),
     ModuleAudit(
         name="itertools",
+        calling=names("accumulate groupby") | _FILTERING,
         members=_PLAIN_ITERTOOLS,
         replaced={
             "count": _count,
@@ -433,7 +442,7 @@ AUDITS = (
             "combinations_with_replacement": _many(itertools.combinations_with_replacement, _with_replacement),
         },
         types=tuple(
-            audit(getattr(itertools, name))
+            audit(getattr(itertools, name), constructable=name not in _FILTERING | names("accumulate groupby"))
             for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})
             if isinstance(getattr(itertools, name, None), type)
         ),
@@ -441,12 +450,14 @@ AUDITS = (
     ),
     ModuleAudit(
         name="operator",
+        calling=names("call"),
         members=listed("operator"),
         refused=frozenset(),
         replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_SIZED},
     ),
     ModuleAudit(
         name="contextlib",
+        calling=names("contextmanager asynccontextmanager"),
         members=names(
             "contextmanager asynccontextmanager suppress nullcontext ExitStack AsyncExitStack ContextDecorator "
             "AsyncContextDecorator AbstractContextManager AbstractAsyncContextManager"
@@ -458,8 +469,10 @@ AUDITS = (
         },
         note="chdir moves the process; aclosing calls what is not granted",
         types=(
-            audit(contextlib.ExitStack, subclassable=True),
-            audit(contextlib.AsyncExitStack, subclassable=True),
+            *(
+                audit(kind, but=_PUSHING, subclassable=True, replaced={name: _pushing(name) for name in _PUSHING})
+                for kind in (contextlib.ExitStack, contextlib.AsyncExitStack)
+            ),
             audit(contextlib.suppress, subclassable=True),
             audit(contextlib.nullcontext, also=["enter_result"]),
             audit(contextlib.ContextDecorator, subclassable=True),
