@@ -147,13 +147,16 @@ class Calls:
         return self(function) if type(function) is not types.FunctionType and callable(function) else function
 
     def giving(self, function: Any) -> Any:
-        """A function of the host's that calls what it is given: it gets what code may call."""
+        """A function of the host's that calls what it is given: it gets what code may call.
+
+        A `cls` is a class that it looks at itself.
+        """
         check = self.given
 
         @functools.wraps(function)
         def giving(*given: Any, **named: Any) -> Any:
             if named:
-                named = {name: check(one) for name, one in named.items()}
+                named = {name: one if name == "cls" else check(one) for name, one in named.items()}
             return function(*map(check, given), **named)
 
         del giving.__wrapped__  # type: ignore[attr-defined]

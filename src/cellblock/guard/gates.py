@@ -578,6 +578,9 @@ class Gates:
     def _read_stand_in(self, value: Any, name: str) -> Any:
         if name in ("__name__", "__qualname__"):
             return value
+        if name == "__hash__" and type(value) is TypeStandIn:
+            hashed = namespace(holder(lineage(value._kind), name) or object)[name] is not None
+            return Holding(name, self._world.builtins["hash"] if hashed else None)
         if name == "__module__":
             return Holding(name, "builtins" if type(value) is TypeOfTypes else module_of(value._kind))
         if name == "__new__" and type(value) is TypeOfTypes:

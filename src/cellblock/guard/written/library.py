@@ -22,7 +22,7 @@ from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.written.parts import GIVEN, PARTS
-from cellblock.guard.written.records import FIELDS, fields_of, record_of
+from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -179,6 +179,8 @@ class Library:
             try:
                 if name in asked:
                     return asked[name](value)
+                if name == PARAMETERS:
+                    return parameters_of(self._world, value)
                 if name == FIELDS and (fields := fields_of(self._world, value)) is not None:
                     return fields
                 return get(value, name)

@@ -15,7 +15,7 @@ from cellblock.guard.standins import TypeStandIn
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
-FIELDS = "__dataclass_fields__"
+FIELDS, PARAMETERS = "__dataclass_fields__", "__dataclass_params__"
 _PARTS = tuple(
     name
     for name in ("init", "repr", "hash", "compare", "metadata", "kw_only", "doc")
@@ -51,6 +51,15 @@ def fields_of(world: World, value: Any) -> dict[str, Any] | None:
         found[name] = made = space["Field"](*defaults, *(getattr(one, part) for part in _PARTS))
         made.name, made.type, made._field_type = name, one.type, space[one._field_type.name]
     return found
+
+
+def parameters_of(world: World, kind: type) -> Any:
+    """What a dataclass was made with; of the host's, whether it is frozen."""
+    where = next((one for one in lineage(kind) if PARAMETERS in namespace(one)), None)
+    if where is None:
+        raise AttributeError(f"type object {name_of(kind)!r} has no attribute {PARAMETERS!r}")
+    found = namespace(where)[PARAMETERS]
+    return found if world.classes.own(where) else world.library.holding({"frozen": found.frozen})
 
 
 def checking(world: World, space: dict[str, Any]) -> Callable[..., Any]:
