@@ -80,6 +80,99 @@ WAYS = {
     "as a key of a list, spread": "x = ['id']\nx.sort(**{'key': leak})",
     "as a key of a list, bound before": "x = ['id']\ns = x.sort\ns(key=leak)",
     "as a metaclass": "class A(metaclass=leak): pass",
+    "by iter": "next(iter(leak, 'id'))",
+    "by iter under another name": "i = iter\nnext(i(leak, 'id'))",
+    "by reduce": "import functools\nfunctools.reduce(leak, ['id', 'id'])",
+    "by partial": "import functools\nfunctools.partial(leak, 'id')()",
+    "by a partial that is a key": "import functools\nsorted(['id'], key=functools.partial(leak))",
+    "by partialmethod": "import functools\nclass A: f = functools.partialmethod(leak, 'id')\nA().f()",
+    "by cmp_to_key": "import functools\nsorted(['id', 'x'], key=functools.cmp_to_key(leak))",
+    "by lru_cache": "import functools\nfunctools.lru_cache(leak)('id')",
+    "by lru_cache with a size": "import functools\nfunctools.lru_cache(9)(leak)('id')",
+    "by cache": "import functools\nfunctools.cache(leak)('id')",
+    "by cached_property": "import functools\nclass A: f = functools.cached_property(leak)\nA().f",
+    "by singledispatch": "import functools\nfunctools.singledispatch(leak)('id')",
+    "by what is dispatched to": (
+        "import functools\n@functools.singledispatch\ndef f(x): pass\nf.register(str, leak)\nf('id')"
+    ),
+    "by singledispatchmethod": "import functools\nclass A: f = functools.singledispatchmethod(leak)\nA().f('id')",
+    "by wraps": "import functools\nfunctools.wraps(print)(leak)('id')",
+    "by accumulate": "import itertools\nlist(itertools.accumulate(['id', 'x'], leak))",
+    "by accumulate, by name": "import itertools\nlist(itertools.accumulate(['id', 'x'], func=leak))",
+    "by groupby": "import itertools\nlist(itertools.groupby(['id'], leak))",
+    "by starmap": "import itertools\nlist(itertools.starmap(leak, [['id']]))",
+    "by filterfalse": "import itertools\nlist(itertools.filterfalse(leak, ['id']))",
+    "by takewhile": "import itertools\nlist(itertools.takewhile(leak, ['id']))",
+    "by dropwhile": "import itertools\nlist(itertools.dropwhile(leak, ['id']))",
+    "by re.sub": "import re\nre.sub('a', leak, 'a')",
+    "by sub of a pattern": "import re\nre.compile('a').sub(leak, 'a')",
+    "by subn": "import re\nre.subn('a', leak, 'a')",
+    "by nlargest": "import heapq\nheapq.nlargest(2, ['id', 'x', 'y'], key=leak)",
+    "by nsmallest": "import heapq\nheapq.nsmallest(2, ['id', 'x', 'y'], leak)",
+    "by merge": "import heapq\nlist(heapq.merge(['id'], ['x'], key=leak))",
+    "by bisect": "import bisect\nbisect.bisect([1, 2], 1, key=leak)",
+    "by bisect_left": "import bisect\nbisect.bisect_left([1, 2], 1, key=leak)",
+    "by insort": "import bisect\nbisect.insort([1, 2], 1, key=leak)",
+    "by defaultdict": "import collections\ncollections.defaultdict(leak)['id']",
+    "by defaultdict under another name": "import collections\nd = [collections.defaultdict]\nd[0](leak)['id']",
+    "by a factory that is set": (
+        "import collections\nd = collections.defaultdict(int)\nd.default_factory = leak\nd['id']"
+    ),
+    "by a factory, by setattr": (
+        "import collections\nd = collections.defaultdict(int)\nsetattr(d, 'default_factory', leak)\nd['id']"
+    ),
+    "by a heir of defaultdict": "import collections\nclass D(collections.defaultdict): pass\nD(leak)['id']",
+    "by a factory of an heir that is set": (
+        "import collections\nclass D(collections.defaultdict): pass\nd = D()\nd.default_factory = leak\nd['id']"
+    ),
+    "by __init__ of defaultdict": (
+        "import collections\nclass D(collections.defaultdict):\n"
+        "    def __init__(self): super().__init__(leak)\nD()['id']"
+    ),
+    "by __init__ of defaultdict, from its class": (
+        "import collections\nd = collections.defaultdict(int)\n"
+        "collections.defaultdict.__init__(d, leak)\nd['id']"
+    ),
+    "by default_factory of a field": (
+        "import dataclasses\n@dataclasses.dataclass\nclass A:\n"
+        "    x: int = dataclasses.field(default_factory=leak)\nA()"
+    ),
+    "by asdict": (
+        "import dataclasses\n@dataclasses.dataclass\nclass A:\n    x: int = 1\n"
+        "dataclasses.asdict(A(), dict_factory=leak)"
+    ),
+    "by json.dumps": "import json\njson.dumps(object(), default=leak)",
+    "by json.loads": "import json\njson.loads('{}', object_hook=leak)",
+    "by pairs of json.loads": "import json\njson.loads('{}', object_pairs_hook=leak)",
+    "by numbers of json.loads": "import json\njson.loads('1.5', parse_float=leak)",
+    "by a decoder": "import json\njson.JSONDecoder(object_hook=leak).decode('{}')",
+    "by an encoder": "import json\njson.JSONEncoder(default=leak).encode(object())",
+    "by an exit stack": "import contextlib\nwith contextlib.ExitStack() as s: s.callback(leak, 'id')",
+    "by push of an exit stack": "import contextlib\nwith contextlib.ExitStack() as s: s.push(leak)",
+    "by contextmanager": "import contextlib\nwith contextlib.contextmanager(leak)('id'): pass",
+    "by copy": "import copy\nclass A: __copy__ = leak\ncopy.copy(A())",
+    "by deepcopy": "import copy\nclass A: __deepcopy__ = leak\ncopy.deepcopy(A())",
+    "by a converter of arguments": (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('x', type=leak)\np.parse_args(['id'])"
+    ),
+    "by SequenceMatcher": "import difflib\ndifflib.SequenceMatcher(leak, 'id', 'id').ratio()",
+    "by methodcaller": "import operator\nclass A: f = leak\noperator.methodcaller('f')(A())",
+    "by operator.call": "import operator\ngetattr(operator, 'call', lambda f, x: f(x))(leak, 'id')",
+    "by a context": "import contextvars\ncontextvars.copy_context().run(leak, 'id')",
+    "by a weak reference": (
+        "import weakref\nclass A: pass\na = A()\nr = weakref.ref(a, leak)\ndel a"
+    ),
+    "by timeit": "import timeit\ntimeit.timeit(leak, number=1)",
+    "by the next value of an enumeration": (
+        "import enum\nclass E(enum.Enum):\n    _generate_next_value_ = staticmethod(leak)\n    A = enum.auto()"
+    ),
+    "by a missing value of an enumeration": (
+        "import enum\nclass E(enum.Enum):\n    A = 1\n    _missing_ = classmethod(leak)\nE('id')"
+    ),
+    "by members of an object": "import inspect\ninspect.getmembers(1, leak)",
+    "by asdict of a named tuple": "import collections\nT = collections.namedtuple('T', 'x', defaults=[leak])\nT().x()",
+    "by Template": "import string\nclass M(dict): __missing__ = leak\nstring.Template('$id').substitute(M())",
+    "by __missing__": "class M(dict): __missing__ = leak\nM()['id']",
 }
 
 

@@ -17,7 +17,8 @@ What code behind the guard can import, and what it finds there. All that is not 
 attributes that `cellblock/guard/members.txt` names can be read, or those that the audit names itself
 (`…/guard/stdlib`). What a later Python adds is refused until it is named there.
 *Replaced* members have the name and the manners of the original, but go through the guard's checks, or work on the
-session's own state in place of the process's. Members that came with a later version of Python are there where it is.
+session's own state in place of the process's. *Written* modules are the running Python's own source, checked and run
+as cells are, once for each session: they reach what cells reach. Members that came with a later version of Python are there where it is.
 
 A policy can grant fewer: `Policy(modules=["math", "json"])`. Packages beside the standard library are
 [trusted](nearly-python.md#trusted-packages), `Policy(trusted=["pandas"])`, and have no audit.
@@ -37,7 +38,7 @@ def _section(name: str) -> str:
     if len(audit.members) > 150:
         lines.append(f"Granted: {len(audit.members)} members, listed in the audit.")
     elif audit.members:
-        lines.append(f"Granted: {_listed(audit.members)}.")
+        lines.append(f"{'Written' if audit.written else 'Granted'}: {_listed(audit.members)}.")
     if replaced:
         lines.append(f"{'' if not audit.members else chr(10)}Replaced: {_listed(replaced)}.")
     if audit.submodules:

@@ -49,7 +49,7 @@ def builtins_of(world: World) -> dict[str, object]:
                 "input": _input(world),
                 "exit": _exit,
                 "format": _format,
-                "iter": _iter,
+                "iter": _iter(world),
                 "round": _round,
                 "sum": _sum,
                 "repr": _repr,
@@ -229,8 +229,13 @@ def _format(value: Any, spec: str = "", /) -> str:
     return format(light(value), sizes.check_spec(spec) if type(spec) is str else spec)
 
 
-def _iter(value: Any, *sentinel: Any) -> Any:
-    return _calls(value, *sentinel) if len(sentinel) == 1 and callable(value) else iter(value, *sentinel)
+def _iter(world: World) -> Callable[..., Any]:
+    def iter(value: Any, /, *sentinel: Any) -> Any:
+        if len(sentinel) == 1 and callable(value):
+            return _calls(world.calls(value), *sentinel)
+        return builtins.iter(value, *sentinel)
+
+    return iter
 
 
 def _calls(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:

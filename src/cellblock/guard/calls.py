@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
+from difflib import Differ, SequenceMatcher
+from json import JSONDecoder, JSONEncoder
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import steps
@@ -29,6 +31,8 @@ _FIRST, _KEY = (map, filter), (sorted, min, max)
 _CONTAINERS = frozenset((list, dict, set, str, bytes, deque))
 _STANDING = (TypeOfTypes, TypeStandIn)
 _ALIASES: tuple[type, ...] = (type(vars(typing)["List"]), type(vars(typing)["List"][int]))
+MAKERS: tuple[type, ...] = (property, defaultdict, SequenceMatcher, Differ, JSONDecoder, JSONEncoder)
+"""Classes whose objects call what they are made with."""
 _CACHED: type = type(functools.lru_cache(lambda: None))
 _partial_func = vars(functools.partial)["func"].__get__
 _origin = vars(types.GenericAlias)["__origin__"].__get__
@@ -43,12 +47,11 @@ class Calls:
         self._instead: dict[int, Callable[..., Any]] = {
             **{id(one): functools.partial(self._first, one) for one in _FIRST},
             **{id(one): functools.partial(self._keyed, one) for one in _KEY},
-            id(property): self._property,
         }
 
     def grant(self, value: Any) -> None:
         """Have an object of the host's called by code, as long as the world lasts."""
-        if id(value) not in self._instead:
+        if id(value) not in self._instead and not (isinstance(value, type) and issubclass(value, MAKERS)):
             self.known[id(value)] = value
 
     def remember(self, value: Any) -> None:
@@ -100,12 +103,12 @@ class Calls:
         return value
 
     def _class(self, value: type) -> Any:
-        if self._world.classes.own(value):
-            return functools.partial(self._property, value) if issubclass(value, property) else value
-        if id(value) not in self.known and id(value) not in self._instead:
+        if id(value) not in self.known and id(value) not in self._instead and not self._world.classes.own(value):
             audit = self._world.types.get(value)
             if audit is None or not audit.constructable:
                 raise denied(f"{name_of(value)} cannot be created here", "class")
+        if issubclass(value, MAKERS):
+            return functools.partial(self._made_with, value)
         return self._instead.get(id(value), value)
 
     def _is_granted(self, value: Any) -> bool:
@@ -139,6 +142,26 @@ class Calls:
 
     # ------------------------------------------------------------- what C code calls on behalf of code
 
+    def given(self, function: Any) -> Any:
+        """Give what a function of C is handed to call: what code may call itself, or what no one can, `None` say."""
+        return self(function) if type(function) is not types.FunctionType and callable(function) else function
+
+    def giving(self, function: Any) -> Any:
+        """A function of the host's that calls what it is given: it gets what code may call.
+
+        A `cls` is a class that it looks at itself.
+        """
+        check = self.given
+
+        @functools.wraps(function)
+        def giving(*given: Any, **named: Any) -> Any:
+            if named:
+                named = {name: one if name == "cls" else check(one) for name, one in named.items()}
+            return function(*map(check, given), **named)
+
+        del giving.__wrapped__  # type: ignore[attr-defined]
+        return giving
+
     def stepped(self, function: Any, by: Any = None) -> Any:
         """Give what `map` and the like call in a function's place; `by` is what has the name of one of them."""
         if by is not None and not any(by is one for one in (*_FIRST, *_KEY)):
@@ -153,7 +176,5 @@ class Calls:
             named["key"] = self.stepped(named["key"])
         return by(*given, **named)
 
-    def _property(self, /, *given: Any, **named: Any) -> Any:
-        kind = given[0] if given and isinstance(given[0], type) and issubclass(given[0], property) else property
-        given = given[1:] if kind is not property else given
-        return kind(*[self(one) for one in given], **{name: self(one) for name, one in named.items()})
+    def _made_with(self, kind: Any, /, *given: Any, **named: Any) -> Any:
+        return kind(*map(self.given, given), **{name: self.given(one) for name, one in named.items()})

@@ -33,12 +33,14 @@ def check(
     flags: int = 0,
     plain: bool = False,
     scopes: bool = False,
+    library: bool = False,
 ) -> Program:
     """The program of a source; `SourceRejected` with all its refusals, or a SyntaxError as CPython words it.
 
     `modules` tells whether a module is granted. `bound` are names that stand for something already, `without` the
     features that are switched off. `flags` are those that earlier sources set by `from __future__`. `plain` has it run
     as a module, with names of its own where it is given some. `scopes` makes a `with` at top level a temporary scope.
+    `library` leaves more to be decided while it runs: it is source of Python's own library.
     """
     source = source.removeprefix("\ufeff")
     flags = (flags & _FUTURE_FLAGS) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -55,7 +57,7 @@ def check(
     texts = bool(flags & __future__.annotations.compiler_flag)
     if scopes:
         scoped(tree)
-    rewriter = Rewriter(modules=modules, bound=bound, without=without, texts=texts)
+    rewriter = Rewriter(modules=modules, bound=bound, without=without, texts=texts, library=library)
     try:
         rewriter.rewrite(tree)
     except (RecursionError, MemoryError):

@@ -10,6 +10,7 @@ from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.calls import MAKERS
 from cellblock.guard.heirs import Heirs
 from cellblock.guard.identity import ByIdentity
 from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
@@ -52,13 +53,17 @@ class Classes:
         """The code that a class statement of this world's ran; None for a class that was made otherwise."""
         return self._own.get(kind)
 
-    def adopt(self, kind: type, *, like: type | None = None) -> type:
-        """Know a class that was made for this world just now as its own. `like`: the one that it was made anew of."""
+    def adopt(self, kind: type) -> type:
+        """Know a class that was made for this world just now as its own."""
         if kind not in self._own:
-            self._own.put(kind, None if like is None else self.body(like))
-            if not issubclass(kind, property):
+            self._own.put(kind, None)
+            if not issubclass(kind, MAKERS):
                 self._world.calls.remember(kind)
         return kind
+
+    def remade(self, kind: type, *, like: type) -> None:
+        """Know a class by the statement of the one that it was made anew of."""
+        self._own.put(kind, self.body(like))
 
     def _adopting(self, defined: Any) -> Any:
         """The dict that a class is made of, with what has it known as own before any code of its own meets it."""

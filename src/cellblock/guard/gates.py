@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from abc import ABCMeta
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from enum import EnumType
 from functools import partial
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.calls import MAKERS
 from cellblock.guard.names import (
     CALLED,
     DESCRIBING,
@@ -36,9 +38,11 @@ from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, vie
 from cellblock.guard.unbound import Unbound, require_instance
 
 if TYPE_CHECKING:
+    from cellblock.guard.calls import Calls
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
+_MADE = frozenset(kind.__name__ + spelling.CALLED for kind in MAKERS)
 _TEXTS: set[type] = {str, bytes, bytearray}
 _OF_CLASSES = frozenset(
     [
@@ -85,7 +89,8 @@ class Gates:
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            known = self.reads[name] = {Module} if not name.startswith("_") else set()
+            asked = name.startswith("_") or name in _MADE
+            known = self.reads[name] = set() if asked else {Module}
             self._learn(name, known, self._types)
         return known
 
@@ -280,7 +285,8 @@ class Gates:
 
     def _binds(self, value: Any) -> bool:
         """Whether `__init__` of a super object is bound, and none of a class of the host's."""
-        return not self._world.host_types and not issubclass(type(_super_self(value)), type)
+        itself = type(_super_self(value))
+        return not self._world.host_types and not issubclass(itself, type) and not issubclass(itself, MAKERS)
 
     def _audited(self, kind: type) -> bool:
         return any(one in self._types for one in lineage(kind)[:-1]) or kind is object
@@ -344,6 +350,8 @@ class Gates:
         if where is not None and self._own(where):
             return value
         if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
+            return value
+        if name == "__get__" and kind in (staticmethod, classmethod):
             return value
         if name == "__init__" and (own or kind in BUILTIN_TYPES):
             return value
@@ -464,6 +472,9 @@ class Gates:
         if name == "__format__":
             method: Any = namespace(where)[name]
             return Holding(name, lambda instance, spec: method(instance, _bearable(spec)))
+        if name == "__init__" and issubclass(where, MAKERS):
+            found = self._of_instances(where, name)
+            return Holding(name, self._world.calls.giving(value.__init__ if found is None else found.__init__))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return self._of_instances(where, name) or value
@@ -510,7 +521,7 @@ class Gates:
         if issubclass(type(itself), type) and where not in lineage(type(itself)):
             value = self._of_instances(where, name) or value  # `super(C, C)` binds nothing
         if name == "__init__":
-            return value
+            return Holding(name, self._world.calls.giving(value.__init__)) if issubclass(where, MAKERS) else value
         if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
             return Holding(name, self._checked_method(itself, name))
         if name in ("__init_subclass__", "__class_getitem__", "__post_init__", "__dir__", "__prepare__"):
@@ -534,7 +545,7 @@ class Gates:
     # ----------------------------------------------------------------------------- functions
 
     def _read_function(self, value: Any, function: Any, name: str) -> Any:
-        if name in DESCRIBING or name in OPERATIONS:
+        if name in DESCRIBING or name in OPERATIONS or name == "__get__":
             return value
         if self._world.made(function):
             if name == "__dict__":
@@ -567,6 +578,9 @@ class Gates:
     def _read_stand_in(self, value: Any, name: str) -> Any:
         if name in ("__name__", "__qualname__"):
             return value
+        if name == "__hash__" and type(value) is TypeStandIn:
+            hashed = namespace(holder(lineage(value._kind), name) or object)[name] is not None
+            return Holding(name, self._world.builtins["hash"] if hashed else None)
         if name == "__module__":
             return Holding(name, "builtins" if type(value) is TypeOfTypes else module_of(value._kind))
         if name == "__new__" and type(value) is TypeOfTypes:
@@ -593,6 +607,8 @@ class Gates:
         kind = type(value)
         if kind in self.known_writes(name):
             return value
+        if name == "default_factory" and issubclass(kind, defaultdict):
+            return _Factory(self._world.calls, value)
         if is_dunder(name) and name not in WRITABLE:
             raise denied(f"attribute {name} cannot be set", "store")
         if issubclass(kind, type):
@@ -719,6 +735,24 @@ class _Shared:
 
     def __delattr__(self, name: str) -> None:
         raise TypeError("cannot delete __dict__")
+
+
+class _Factory:
+    """A dict of C's that calls what makes its values, as far as that may be set on it."""
+
+    __slots__ = ("_calls", "_value")
+    _calls: Calls
+    _value: Any
+
+    def __init__(self, calls: Calls, value: Any) -> None:
+        object.__setattr__(self, "_calls", calls)
+        object.__setattr__(self, "_value", value)
+
+    def __setattr__(self, name: str, given: Any) -> None:
+        setattr(self._value, name, self._calls.given(given))
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._value, name)
 
 
 class _Methods:

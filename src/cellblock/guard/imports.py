@@ -49,10 +49,14 @@ class Importer:
         self._world = world
         self._policy = policy
         self._modules: dict[str, Module] = {}
+        self._made: dict[str, dict[str, object]] = {}
+        """The members of modules of the standard library."""
 
     def __call__(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> object:
+        if globals is not None and globals in self._world.library:
+            return self._world.library.imported(name, fromlist)
         if type(fromlist) is list:  # PyImport_Import, which takes no notice of what it gets: it looks in sys.modules
             importlib.import_module(name)
             return None
@@ -104,6 +108,17 @@ class Importer:
             self._modules[name] = Module(name, trusted.members(real), partial(trusted.member, real))
         return self._modules[name]
 
+    def imported(self, name: object) -> Module | None:
+        """A module that code has imported."""
+        return self._modules.get(name) if type(name) is str else None
+
+    def inside(self, name: str) -> dict[str, object]:
+        """The members that code would have of a module, for library code: all of it where it is a written one."""
+        audit = audit_of(name)
+        if audit is None:
+            return {}
+        return self._world.library.module(name) if audit.written else self._audited(audit)
+
     def members(self) -> dict[str, dict[str, object]]:
         """What the modules hold that were imported, by their names."""
         return {name: dict(vars(module)) for name, module in self._modules.items()}
@@ -130,14 +145,25 @@ class Importer:
         return members
 
     def _audited(self, audit: ModuleAudit) -> dict[str, object]:
+        if audit.name not in self._made:
+            self._made[audit.name] = self._make(audit)
+        return self._made[audit.name]
+
+    def _make(self, audit: ModuleAudit) -> dict[str, object]:
+        if audit.written:
+            self._world.grant_types({one.type: one for one in audit.types})
+            found = self._world.library.module(audit.name)
+            return {one: found[one] for one in audit.members if one in found}
         real: Any = importlib.import_module(audit.name) if audit.members or audit.types else None
         self._world.grant_types({one.type: one for one in audit.types})
         members: dict[str, object] = {}
         for one in audit.members:
             if hasattr(real, one):
-                members[one] = self._handed(getattr(real, one))
+                value = getattr(real, one)
+                members[one] = self._handed(self._world.calls.giving(value) if one in audit.calling else value)
         for one, make in audit.replaced.items():
-            members[one] = made = make(self._world)
+            made = make(self._world)
+            members[one] = made = self._world.calls.giving(made) if one in audit.calling else made
             self._world.calls.grant(made)
         for one in audit.submodules:
             members[one] = self.module(f"{audit.name}.{one}")

@@ -166,8 +166,10 @@ HOOKS = frozenset(
 )
 """Methods that Python asks about classes that may be anybody's: defined only where a policy has "hooks"."""
 
-CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS
-"""Methods that the interpreter calls by itself."""
+CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS | frozenset(
+    ["__copy__", "__deepcopy__", "__replace__", "_missing_", "_generate_next_value_"]
+)
+"""Methods that the interpreter calls by itself, and its library."""
 
 ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
 """What an exception tells beside its arguments."""
@@ -327,11 +329,28 @@ WRITABLE = (
             "__type_params__",
             "__wrapped__",
             "__signature__",
+            "__isabstractmethod__",
         ]
     )
     | ((DEFINABLE & (OPERATIONS | HEAVY)) | frozenset(["__init__", "__call__", "__match_args__", "__dict__"]))
 )
 """Names with two underscores that may be set, on what the code itself made."""
+
+LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__"])
+"""What source of the library asks classes, and is told as far as its world knows them."""
+
+LIBRARY_WRITES = frozenset(
+    [
+        "__dataclass_fields__",
+        "__dataclass_params__",
+        "__setattr__",
+        "__delattr__",
+        "__replace__",
+        "__getstate__",
+        "__setstate__",
+    ]
+)
+"""What source of the library sets on classes of the code's own, beside `WRITABLE` names."""
 
 REFUSED_BUILTINS = frozenset(
     [

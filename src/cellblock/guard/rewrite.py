@@ -21,7 +21,18 @@ from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.growth import MOST_STRIPPED
 from cellblock.guard.literals import literal_type, plain_format, plain_spec
 from cellblock.guard.magnitude import infer
-from cellblock.guard.names import DEFINABLE, HOOKS, REFUSED_BUILTINS, RESERVED, WRITABLE, is_dunder, mangled, never_read
+from cellblock.guard.names import (
+    DEFINABLE,
+    HOOKS,
+    LIBRARY_READS,
+    LIBRARY_WRITES,
+    REFUSED_BUILTINS,
+    RESERVED,
+    WRITABLE,
+    is_dunder,
+    mangled,
+    never_read,
+)
 from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
 from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
@@ -70,6 +81,7 @@ class Rewriter:
         bound: frozenset[str] | set[str],
         without: frozenset[str],
         texts: bool = False,
+        library: bool = False,
     ) -> None:
         self.refusals: list[Refusal] = []
         self.reads: set[str] = set()
@@ -81,6 +93,7 @@ class Rewriter:
         self._modules = modules
         self._bound = set(bound)
         self._without = without
+        self._library = library
         self._builtins: list[ast.Name] = []
         self._operations: list[Operation] = []
         self._callees: set[int] = set()
@@ -109,7 +122,7 @@ class Rewriter:
             else:
                 handler(self, node, scope, flags, slot)
         for name in self._builtins:
-            if name.id not in self._bound:
+            if name.id not in self._bound and not self._library:
                 self._refuse("builtin", f"{name.id}() is not granted", name)
         ranges = "range" not in self._bound
         if not ranges:
@@ -213,7 +226,9 @@ class Rewriter:
     def _attribute(self, node: ast.Attribute, scope: Scope, flags: int, slot: Slot) -> None:
         name = mangled(node.attr, scope.owner)
         receiver = node.value
-        if (rule := never_read(name)) is not None:
+        if self._library and is_dunder(name) and self._of_library(node, name, scope, flags, slot):
+            return
+        if not self._library and (rule := never_read(name)) is not None:
             self._refuse(rule, f"attribute {node.attr} is not granted", node)
             self._push(node, "value", scope, flags)
             return
@@ -239,7 +254,7 @@ class Rewriter:
                 self._push(node, "value", scope, flags)
                 return
         else:
-            if is_dunder(name) and name not in WRITABLE:
+            if is_dunder(name) and name not in WRITABLE and not self._library:
                 self._refuse("store", f"attribute {node.attr} cannot be set", node)
             if type(node.ctx) is ast.Del:
                 node.value = build.call(receiver, spelling.GATE_DELETE, receiver, build.constant(receiver, name))
@@ -254,6 +269,19 @@ class Rewriter:
             flags &= ~_TEMPS  # this is run once: a call does, and is less to compile
         slot = self._checked(Site(node, name, flags), own=False)
         self._stack.append((receiver, scope, flags, slot))
+
+    def _of_library(self, node: ast.Attribute, name: str, scope: Scope, flags: int, slot: Slot) -> bool:
+        """Have the world tell what source of the library asks of a class, or sets on one. True if that was done."""
+        asked = {"__class__": spelling.CLASS_OF} | {one: spelling.LIBRARY + one for one in LIBRARY_READS}
+        if type(node.ctx) is ast.Load and name in asked:
+            call = build.call(node, asked[name], node.value)
+            _setter(slot)(build.call(node, spelling.CALL, call) if _is_callee(slot) else call)
+        elif type(node.ctx) is ast.Store and name in LIBRARY_WRITES:
+            node.value = call = build.call(node, spelling.SETTABLE, node.value, build.constant(node, name))
+        else:
+            return False
+        self._stack.append((call.args[0], scope, flags, (call.args, 0)))
+        return True
 
     def _checked(self, site: Site, *, own: bool) -> Slot:
         """Have it asked inline whether an attribute may be had of a receiver; where that stands now.
@@ -407,7 +435,8 @@ class Rewriter:
         `<` and `(x, y) in seen`, which are many and mostly of numbers, are looked at where they are run once.
         """
         if all(isinstance(one, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) for one in node.ops):
-            node.left, *node.comparators = map(_class_compared, (node.left, *node.comparators))
+            by = spelling.TYPE if self._library else spelling.CLASS_OF
+            node.left, *node.comparators = (_class_compared(one, by) for one in (node.left, *node.comparators))
         right = node.comparators[0]
         once = scope.kind == "module" and not flags & LOOP
         kinds = _WALKING_ONCE if once else _EQUAL if isinstance(node.left, ast.Tuple) else _WALKING
@@ -416,7 +445,11 @@ class Rewriter:
             self._push_children(node, scope, flags)
             return
         self._push_list(node.comparators, scope, flags)
-        self._screened(node.left, scope, flags, (node, "left"))
+        if isinstance(node.left, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in node.left.elts):
+            for index, one in enumerate(node.left.elts):
+                self._screened(one, scope, flags, (node.left.elts, index))
+        else:
+            self._screened(node.left, scope, flags, (node, "left"))
 
     def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
         """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too.
@@ -424,6 +457,10 @@ class Rewriter:
         A number that `bytes(x)` or `bytearray(x)` is made of is looked at.
         """
         function, arguments = node.func, node.args
+        if self._library and _puts(function):
+            node.func = build.name(function, spelling.PUT)
+            self._push_list(arguments, scope, flags)
+            return
         name = function.id if isinstance(function, ast.Name) else None
         if isinstance(function, ast.Attribute) and function.attr in GATHERING and _spreads(node) and not node.keywords:
             method = build.call(function, spelling.CALL, function)
@@ -557,6 +594,9 @@ class Rewriter:
     # ---------------------------------------------------------------------------- functions
 
     def _function(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
+        if self._library and scope.kind == "class" and is_dunder(node.name) and node.name not in DEFINABLE:
+            _setter(slot)(build.placed(ast.Pass(), node))  # how it is pickled, which no class of a world tells
+            return
         asynchronous = isinstance(node, ast.AsyncFunctionDef)
         if asynchronous:
             self._feature("async", "async def is switched off", node)
@@ -784,7 +824,7 @@ class Rewriter:
     def _import(self, node: ast.Import, scope: Scope, flags: int, slot: Slot) -> None:
         for alias in node.names:
             self._binds(alias.asname or alias.name.partition(".")[0], alias, scope)
-            if not flags & _SOFT and not self._modules(alias.name):
+            if not flags & _SOFT and not self._library and not self._modules(alias.name):
                 self._refuse("import", f"{alias.name} is not granted", alias, instead_of(alias.name))
 
     def _import_from(self, node: ast.ImportFrom, scope: Scope, flags: int, slot: Slot) -> None:
@@ -796,7 +836,7 @@ class Rewriter:
             scope.plain = True
         if node.level:
             self._refuse("import", "relative imports lead nowhere here", node)
-        elif module != "__future__" and not flags & _SOFT and not self._modules(module):
+        elif module != "__future__" and not flags & _SOFT and not self._library and not self._modules(module):
             self._refuse("import", f"{module} is not granted", node, instead_of(module))
 
     def _type_alias(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
@@ -852,13 +892,23 @@ def _spreads(node: ast.Call) -> bool:
     return any(isinstance(one, ast.Starred) for one in node.args)
 
 
-def _class_compared(node: ast.expr) -> ast.expr:
+def _puts(function: ast.expr) -> bool:
+    """True if it is `object.__setattr__` as dataclasses write it."""
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "__setattr__"
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "__dataclass_builtins_object__"
+    )
+
+
+def _class_compared(node: ast.expr, by: str) -> ast.expr:
     """`x.__class__`, where it is compared and no more, is what `type(x)` is; any other expression as it is."""
-    return _class_of(node) if isinstance(node, ast.Attribute) and node.attr == "__class__" else node
+    return _class_of(node, by) if isinstance(node, ast.Attribute) and node.attr == "__class__" else node
 
 
-def _class_of(node: ast.Attribute) -> ast.Call:
-    return build.call(node, spelling.CLASS_OF, node.value)
+def _class_of(node: ast.Attribute, by: str = spelling.CLASS_OF) -> ast.Call:
+    return build.call(node, by, node.value)
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -86,6 +86,10 @@ class ModuleAudit:
     note: str = ""
     refused: frozenset[str] | None = None
     """Public names that were looked at and left out, where `members` are those of a reviewed row."""
+    calling: frozenset[str] = frozenset()
+    """Functions of the module that call what they are given."""
+    written: bool = False
+    """True if `members` are of the module that a world makes from the running Python's own source."""
 
 
 class Matching:

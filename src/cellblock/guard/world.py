@@ -41,6 +41,7 @@ from cellblock.guard.tables import BUILTIN_TYPES, Matching, Method, TypeAudit, a
 from cellblock.guard.temporary import Unkept, entering
 from cellblock.guard.trusted import Rows, Trusted
 from cellblock.guard.weights import PLAIN, light
+from cellblock.guard.written.library import Library
 from cellblock.policy import Policy
 
 NO_VALUE = object()
@@ -106,6 +107,7 @@ class World:
         self._grant_strings()
         self.gates = Gates(self)
         self.importer = Importer(self, self.policy)
+        self.library = Library(self)
         self.streams = {name: Stream(name, self.say) for name in ("stdout", "stderr")}
         self.builtins: dict[str, Any] = builtins_of(self) | self._spelled()
         self.builtins["print"] = printer(self)
@@ -408,7 +410,9 @@ class World:
 
     def made(self, function: Any) -> bool:
         """Whether code of this world made a function."""
-        return type(function) is types.FunctionType and function.__globals__ is self.globals
+        if type(function) is not types.FunctionType:
+            return False
+        return function.__globals__ is self.globals or function.__globals__ in self.library
 
     def maker(self, source: type) -> Callable[..., Any]:
         """`source.__new__`, for classes that code may make instances of."""
@@ -497,6 +501,7 @@ class World:
             spelling.RANGE: Range,
             spelling.RANGE_REAL: range,
         }
+        found |= self.library.spelled()
         for name, (whole, by) in sized.items():
             found[name], found[name + "_by"] = whole, by
         return found

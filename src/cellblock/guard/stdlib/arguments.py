@@ -88,6 +88,7 @@ def _parser(world: World) -> type:
                 own = world.classes.own(type(action))
                 if not own and type(action).__module__ != "argparse":
                     raise denied(f"{name_of(type(action))} is no action that was granted", "class")
+                world.calls.given(action.type)
                 texts += [action.help, action.metavar]
             for text in texts:
                 if isinstance(text, str) and (_WIDE.search(text) or len(text) > 100_000):

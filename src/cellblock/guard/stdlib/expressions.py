@@ -18,6 +18,7 @@ from cellblock.guard.stdlib.patterns import longest
 from cellblock.guard.tables import Method
 
 if TYPE_CHECKING:
+    from cellblock.guard.calls import Calls
     from cellblock.guard.world import World
 
 METHODS = ("match", "fullmatch", "search", "findall", "finditer", "split", "sub", "subn")
@@ -42,7 +43,8 @@ class _Known(NamedTuple):
 class Expressions:
     """The functions of `re` for one world."""
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
+    def __init__(self, rehearsal: Rehearsal, calls: Calls) -> None:
+        self._given = calls.given
         self._rehearsal = rehearsal
         self._compiled: dict[Any, re.Pattern[Any]] = {}
         self._known: dict[int, _Known] = {}
@@ -173,7 +175,7 @@ class Expressions:
             found = self._try(name, pattern, string, exact, count)
             if found is not None:
                 return found
-        return getattr(pattern, name)(repl, string, count)
+        return getattr(pattern, name)(self._given(repl), string, count)
 
 
 def _size(text: Any) -> int:
@@ -196,7 +198,7 @@ def expressions(world: World) -> Expressions:
     """Those of a world."""
     found = world.values.get("expressions")
     if found is None:
-        found = world.values["expressions"] = Expressions(world.rehearsal)
+        found = world.values["expressions"] = Expressions(world.rehearsal, world.calls)
     return found
 
 

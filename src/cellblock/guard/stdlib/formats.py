@@ -193,6 +193,7 @@ def _seek(world: World, stream: Any) -> Callable[..., int]:
 AUDITS = (
     ModuleAudit(
         name="json",
+        calling=names("load dump loads dumps"),
         members=names("JSONDecodeError JSONDecoder"),
         replaced={
             "JSONEncoder": lambda world: JSONEncoder,

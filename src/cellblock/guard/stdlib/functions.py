@@ -33,104 +33,13 @@ _QUICK = 200_000
 # ---------------------------------------------------------------------------------- functools
 
 
-def _update_wrapper(world: World) -> Callable[..., Any]:
-    get, put = world.builtins["getattr"], world.builtins["setattr"]
-
-    def update_wrapper(
-        wrapper: Any,
-        wrapped: Any,
-        assigned: Any = functools.WRAPPER_ASSIGNMENTS,
-        updated: Any = functools.WRAPPER_UPDATES,
-    ) -> Any:
-        for name in assigned:
-            if name == "__type_params__":
-                continue  # belongs to the wrapped function's own scope, and cannot be set
-            try:
-                value = get(wrapped, name)
-            except AttributeError:
-                continue
-            put(wrapper, name, value)
-        if "__dict__" in updated and world.made(wrapped) and world.made(wrapper):
-            wrapper.__dict__.update(wrapped.__dict__)
-        put(wrapper, "__wrapped__", wrapped)
-        return wrapper
-
-    return update_wrapper
-
-
-def _wraps(world: World) -> Callable[..., Any]:
-    update = _update_wrapper(world)
-
-    def wraps(wrapped: Any, *given: Any, **named: Any) -> Callable[[Any], Any]:
-        return lambda wrapper: update(wrapper, wrapped, *given, **named)
-
-    return wraps
-
-
-def _total_ordering(world: World) -> Callable[[type], type]:
-    def total_ordering(cls: Any) -> type:
-        if not isinstance(cls, type) or not world.classes.own(cls):
-            raise denied("only classes of the code's own can be ordered", "store")
-        return functools.total_ordering(cls)
-
-    return total_ordering
-
-
-def _annotated(world: World, function: Any) -> Any:
-    """The class that a function's first parameter is annotated with. Evaluates nothing: a text is looked up."""
-    if not world.made(function):
-        raise TypeError(f"Invalid first argument to `register()`: {function!r}")
-    for name, kind in function.__annotations__.items():
-        if name != "return":
-            if isinstance(kind, str):
-                kind = world.globals.get(kind, world.builtins.get(kind))
-            return kind
-    raise TypeError(f"Invalid first argument to `register()`: {function!r}. Use either `@register(some_class)`")
-
-
-def _register(world: World, register: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(cls: Any, func: Any = None, method: Any = None) -> Any:
-        func = method if func is None else func
-        if func is None and world.made(cls):
-            return register(_annotated(world, cls), cls)
-        return register(cls) if func is None else register(cls, func)
-
-    return checked
-
-
-def _singledispatch(world: World) -> Callable[..., Any]:
-    def singledispatch(func: Any) -> Any:
-        found = functools.singledispatch(func)
-
-        def dispatching(*given: Any, **named: Any) -> Any:
-            if not given:
-                raise TypeError(f"{func.__name__} requires at least 1 positional argument")
-            return found.dispatch(type(given[0]))(*given, **named)
-
-        for name in functools.WRAPPER_ASSIGNMENTS:
-            setattr(dispatching, name, getattr(found, name))
-        dispatching.register = _register(world, found.register)  # type: ignore[attr-defined]
-        dispatching.dispatch = found.dispatch  # type: ignore[attr-defined]
-        dispatching.registry = found.registry  # type: ignore[attr-defined]
-        world.open_functions[dispatching] = names("register dispatch registry")
-        return dispatching
-
-    return singledispatch
-
-
-def _singledispatchmethod(world: World) -> type:
-    class singledispatchmethod(functools.singledispatchmethod):  # type: ignore[type-arg]
-        def register(self, cls: Any, method: Any = None) -> Any:
-            return _register(world, super().register)(cls, method)
-
-    world.grant_types({singledispatchmethod: TypeAudit(type=singledispatchmethod, reads=names("register"))})
-    return singledispatchmethod
-
-
 def _partial(world: World) -> type:
     """`partial` of the code's own. What a `partial` of the host's holds is the host's."""
 
     class partial(functools.partial):  # type: ignore[type-arg]
+        def __new__(cls, func: Any, /, *given: Any, **named: Any) -> Any:
+            return super().__new__(cls, world.calls.given(func), *given, **named)
+
         def __repr__(self) -> str:
             parts = [repr(self.func), *map(repr, self.args), *(f"{key}={one!r}" for key, one in self.keywords.items())]
             return f"functools.partial({', '.join(parts)})"
@@ -142,9 +51,35 @@ def _partial(world: World) -> type:
 
 def _reduce(world: World) -> Callable[..., Any]:
     def reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
-        return functools.reduce(function, passing(function, iterable), *initial)
+        return functools.reduce(world.calls.given(function), passing(function, iterable), *initial)
 
     return reduce
+
+
+def _cmp_to_key(world: World) -> Callable[..., Any]:
+    def cmp_to_key(mycmp: Any) -> Any:
+        return functools.cmp_to_key(world.calls.given(mycmp))
+
+    return cmp_to_key
+
+
+def _lru_cache(world: World) -> Callable[..., Any]:
+    def lru_cache(maxsize: Any = 128, typed: Any = False) -> Any:
+        if callable(maxsize) and isinstance(typed, bool):
+            return functools.lru_cache(world.calls.given(maxsize), typed)
+        decorate = functools.lru_cache(maxsize, typed)
+        return lambda user_function: decorate(world.calls.given(user_function))
+
+    return lru_cache
+
+
+OF_C: dict[str, Callable[[World], Any]] = {
+    "partial": _partial,
+    "reduce": _reduce,
+    "cmp_to_key": _cmp_to_key,
+    "lru_cache": _lru_cache,
+}
+"""Functions of `functools` that Python has in C: what they are given to call passes the gate."""
 
 
 def _lru() -> type:
@@ -264,7 +199,7 @@ def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
 
 _COUNTED = [name for name in ("tee", "batched") if hasattr(itertools, name)]
 _PLAIN_ITERTOOLS = names("chain compress islice pairwise zip_longest")
-_FILTERING = ("dropwhile", "filterfalse", "starmap", "takewhile")
+_FILTERING = names("dropwhile filterfalse starmap takewhile")
 
 # ----------------------------------------------------------------------------------- operator
 
@@ -302,7 +237,7 @@ def _methodcaller(world: World) -> Callable[..., Any]:
         if not isinstance(name, str):
             raise TypeError("method name must be a string")
         exact = plain(name)
-        return lambda value: get(value, exact)(*given, **named)
+        return lambda value: world.calls(get(value, exact))(*given, **named)
 
     return methodcaller
 
@@ -359,6 +294,14 @@ def _redirect(stream: str) -> Callable[[World], type]:
         return redirect
 
     return make
+
+
+_PUSHING = names("callback push push_async_callback push_async_exit")
+
+
+def _pushing(name: str) -> Callable[[World, Any], Any]:
+    """A method of an exit stack that is given what the stack calls in the end."""
+    return lambda world, value: world.calls.giving(getattr(value, name))
 
 
 # ------------------------------------------------------------------------------ abc and typing
@@ -471,29 +414,19 @@ _KINDS = names(
 AUDITS = (
     ModuleAudit(
         name="functools",
-        members=names("partialmethod lru_cache cache cached_property cmp_to_key")
-        | names("WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
-        replaced={
-            "partial": _partial,
-            "reduce": _reduce,
-            "wraps": _wraps,
-            "update_wrapper": _update_wrapper,
-            "total_ordering": _total_ordering,
-            "singledispatch": _singledispatch,
-            "singledispatchmethod": _singledispatchmethod,
-        },
+        written=True,
+        members=names("cache cached_property cmp_to_key lru_cache partial partialmethod reduce singledispatch")
+        | names("singledispatchmethod total_ordering update_wrapper wraps WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
         types=(
             TypeAudit(type=functools.partial, constructable=False),
             audit(_lru(), constructable=False),
             TypeAudit(type=type(functools.cmp_to_key(lambda a, b: 0)), constructable=False),
             audit(vars(functools)["_CacheInfo"], constructable=False),
-            TypeAudit(type=functools.cached_property, reads=names("func attrname"), subclassable=True),
-            TypeAudit(type=functools.partialmethod, reads=names("func args keywords")),
         ),
-        note="what copies attributes by name goes through the gates; register() evaluates no annotations",
     ),
     ModuleAudit(
         name="itertools",
+        calling=names("accumulate groupby") | _FILTERING,
         members=_PLAIN_ITERTOOLS,
         replaced={
             "count": _count,
@@ -509,7 +442,7 @@ AUDITS = (
             "combinations_with_replacement": _many(itertools.combinations_with_replacement, _with_replacement),
         },
         types=tuple(
-            audit(getattr(itertools, name))
+            audit(getattr(itertools, name), constructable=name not in _FILTERING | names("accumulate groupby"))
             for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})
             if isinstance(getattr(itertools, name, None), type)
         ),
@@ -517,12 +450,14 @@ AUDITS = (
     ),
     ModuleAudit(
         name="operator",
+        calling=names("call"),
         members=listed("operator"),
         refused=frozenset(),
         replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_SIZED},
     ),
     ModuleAudit(
         name="contextlib",
+        calling=names("contextmanager asynccontextmanager"),
         members=names(
             "contextmanager asynccontextmanager suppress nullcontext ExitStack AsyncExitStack ContextDecorator "
             "AsyncContextDecorator AbstractContextManager AbstractAsyncContextManager"
@@ -534,8 +469,10 @@ AUDITS = (
         },
         note="chdir moves the process; aclosing calls what is not granted",
         types=(
-            audit(contextlib.ExitStack, subclassable=True),
-            audit(contextlib.AsyncExitStack, subclassable=True),
+            *(
+                audit(kind, but=_PUSHING, subclassable=True, replaced={name: _pushing(name) for name in _PUSHING})
+                for kind in (contextlib.ExitStack, contextlib.AsyncExitStack)
+            ),
             audit(contextlib.suppress, subclassable=True),
             audit(contextlib.nullcontext, also=["enter_result"]),
             audit(contextlib.ContextDecorator, subclassable=True),

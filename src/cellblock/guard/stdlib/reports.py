@@ -347,7 +347,7 @@ def _getmembers(world: World) -> Callable[..., list[tuple[str, Any]]]:
 
     def getmembers(obj: Any, predicate: Any = None) -> list[tuple[str, Any]]:
         found = [(name, get(obj, name, None)) for name in world.builtins["dir"](obj)]
-        return [(name, value) for name, value in found if predicate is None or predicate(value)]
+        return [(name, value) for name, value in found if predicate is None or world.calls(predicate)(value)]
 
     return getmembers
 

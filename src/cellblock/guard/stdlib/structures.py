@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
+from cellblock.guard.classes import EnumDict
 from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
@@ -81,7 +82,21 @@ def _enum_classes(world: World) -> dict[str, Any]:
     if "enums" in world.values:
         return world.values["enums"]  # type: ignore[no-any-return]
 
+    class Members(EnumDict):  # type: ignore[misc, valid-type]
+        __slots__ = ()
+
+        def __setitem__(self, key: str, value: Any) -> None:
+            if key == "_generate_next_value_":
+                world.calls.require_method(key, value)
+            super().__setitem__(key, value)
+
     class EnumType(enum.EnumType):
+        @classmethod
+        def __prepare__(metacls, cls: str, bases: Any, **named: Any) -> Any:
+            made = super().__prepare__(cls, bases, **named)
+            made.__class__ = Members
+            return made
+
         def __call__(cls, value: Any, *given: Any, **named: Any) -> Any:
             members = given[0] if given else named.get("names")
             if members is None or len(cls):
@@ -135,7 +150,7 @@ AUDITS = (
             audit(collections.deque, subclassable=True),
             audit(collections.Counter, but=["elements"], subclassable=True, replaced={"elements": _elements}),
             audit(collections.OrderedDict, subclassable=True),
-            audit(collections.defaultdict, subclassable=True, writes=["default_factory"]),
+            audit(collections.defaultdict, subclassable=True),
             audit(collections.ChainMap, subclassable=True, also=["maps"], writes=["maps"]),
             audit(collections.UserDict, subclassable=True, also=["data"], writes=["data"]),
             audit(collections.UserList, subclassable=True, also=["data"], writes=["data"]),
@@ -160,10 +175,13 @@ AUDITS = (
         ),
     ),
     ModuleAudit(
-        name="heapq", members=names("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest")
+        name="heapq",
+        calling=names("merge nlargest nsmallest"),
+        members=names("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest")
     ),
     ModuleAudit(
         name="bisect",
+        calling=names("bisect bisect_left bisect_right insort insort_left insort_right"),
         members=names("bisect bisect_left bisect_right"),
         replaced={name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
     ),

@@ -139,6 +139,7 @@ AUDITS = (
     ),
     ModuleAudit(
         name="difflib",
+        calling=names("ndiff diff_bytes"),
         members=names(
             "Differ HtmlDiff IS_CHARACTER_JUNK IS_LINE_JUNK SequenceMatcher context_diff diff_bytes "
             "get_close_matches ndiff restore unified_diff"

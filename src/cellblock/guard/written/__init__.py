@@ -1,0 +1,1 @@
+"""Modules of the standard library that a world runs from the running Python's own source, checked as cells are."""

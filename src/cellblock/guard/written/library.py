@@ -1,0 +1,208 @@
+"""The modules of one world that are made from the running Python's own source.
+
+The guard checks and rewrites that source as it does a cell's, so a library function reaches no more than its caller.
+Each world has modules of its own: no class, table or cache in them is the host's. Checked programs are kept by what
+their source says, and are a process's.
+
+Source of the library is checked with `library`: what a cell is refused before it runs is here decided while it runs,
+by the gates, and where it asks for the classes that a class inherits from it is told those that the world knows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard import spelling
+from cellblock.guard.anatomy import held, lineage, namespace, plain
+from cellblock.guard.check import check
+from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
+from cellblock.guard.program import Program
+from cellblock.guard.standins import TypeStandIn
+from cellblock.guard.written.parts import GIVEN, PARTS
+from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+_MISSING, _ABSENT = object(), object()
+_MOST_TEXTS = 2000
+"""Programs of texts that library code makes, which are kept."""
+_texts: dict[str, Program] = {}
+_subclasses: Callable[[type], list[type]] = vars(type)["__subclasses__"]
+
+
+@cache
+def _program(name: str) -> Program:
+    """The program of a module, checked once a process."""
+    spec: Any = importlib.util.find_spec(name)
+    return check(spec.loader.get_source(name), filename=spec.origin, plain=True, library=True)
+
+
+def _program_of(text: str) -> Program:
+    """The program of a text that library code made, kept by what it says."""
+    found = _texts.get(text)
+    if found is None:
+        if len(_texts) >= _MOST_TEXTS:
+            _texts.clear()
+        found = _texts[text] = check(text, filename="<string>", plain=True, library=True)
+    return found
+
+
+class Library:
+    """The written modules of one world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._spaces: dict[str, dict[str, Any]] = {}
+        self._by_globals: dict[int, str] = {}
+        self._parts: dict[str, Any] = {}
+        self._linked: set[int] = set()
+        self._kind: type | None = None
+
+    def spelled(self) -> dict[str, Any]:
+        """What rewritten source of the library calls by names that no source can spell."""
+        asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
+        found = {spelling.LIBRARY + name: asked[name] for name in LIBRARY_READS}
+        return found | {spelling.SETTABLE: self.settable, spelling.PUT: self.put}
+
+    def __contains__(self, globals: dict[str, Any]) -> bool:
+        """True if these are the globals of a written module."""
+        return id(globals) in self._by_globals
+
+    def module(self, name: str) -> dict[str, Any]:
+        """What a written module holds."""
+        found = self._spaces.get(name)
+        if found is None:
+            found = self._spaces[name] = {"__name__": name, "__doc__": None, "__builtins__": self._world.builtins}
+            self._by_globals[id(found)] = name
+            found.update(self._functions())
+            program = _program(name)
+            self._link(program)
+            if program.body is not None:
+                eval(program.body, found)
+            for one, make in GIVEN.get(name, {}).items():
+                given = make(self._world, found)
+                found[one] = given
+                self._world.calls.grant(given)
+        return found
+
+    def is_part(self, kind: type) -> bool:
+        """True if a class was made by a written module."""
+        body = self._world.classes.body(kind)
+        return namespace(kind).get("__module__") in self._spaces and (
+            body is None or body.co_filename == _program(namespace(kind)["__module__"]).filename
+        )
+
+    # --------------------------------------------------------------------------------- imports
+
+    def imported(self, name: str, fromlist: Any) -> Any:
+        """What `import` gives library code: written modules whole, of others what the world has in their place."""
+        found = self._part(name)
+        return found if fromlist or "." not in name else self._part(name.partition(".")[0])
+
+    def _part(self, name: str) -> Any:
+        found = self._parts.get(name)
+        if found is None:
+            world = self._world
+            members: dict[str, Any] = {}
+            if name in PARTS:
+                members = PARTS[name](world)
+                for one in members.values():
+                    world.calls.grant(one)
+            members = {**world.importer.inside(name), **members}
+            if not members:
+                raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
+            found = self._parts[name] = self.holding(members)
+        return found
+
+    def holding(self, members: dict[str, Any]) -> Any:
+        """A module as library code sees it: an object of a class of the world's own."""
+        if self._kind is None:
+            self._kind = self._world.classes.adopt(type("module", (), {"__module__": "builtins"}))
+        made = object.__new__(self._kind)
+        held(made).update(members)
+        return made
+
+    # ----------------------------------------------------------------- what is asked while it runs
+
+    def execute(self, text: str, globals: Any = None, locals: Any = None, /) -> None:
+        """`exec` of library code: a text runs among the world's own names, and reaches what a cell does."""
+        program = _program_of(plain(text))
+        self._link(program)
+        if program.body is not None:
+            eval(program.body, self._world.globals, {} if locals is None else locals)
+
+    def mro(self, kind: Any) -> tuple[Any, ...]:
+        """`kind.__mro__`, of classes as the world sees them."""
+        return tuple(map(self._world.typeof_class, lineage(self._class(kind, "__mro__"))))
+
+    def bases(self, kind: Any) -> tuple[Any, ...]:
+        """`kind.__bases__`, likewise."""
+        return tuple(map(self._world.typeof_class, type.__dict__["__bases__"].__get__(self._class(kind, "__bases__"))))
+
+    def subclasses(self, kind: Any) -> Callable[[], list[type]]:
+        """`kind.__subclasses__`, which tells of those that the world knows."""
+        known, own = self._world.types, self._world.classes.own
+        real = self._class(kind, "__subclasses__")
+        return lambda: [one for one in _subclasses(real) if own(one) or one in known]
+
+    def _class(self, kind: Any, name: str) -> type:
+        if type(kind) is TypeStandIn:
+            kind = kind._kind
+        if not issubclass(type(kind), type):
+            raise AttributeError(f"{type(kind).__name__!r} object has no attribute {name!r}")
+        return kind  # type: ignore[no-any-return]
+
+    def settable(self, value: Any, name: str) -> Any:
+        """The object, if library code may set this name of the language's own on it."""
+        if name in LIBRARY_WRITES and issubclass(type(value), type) and self._world.classes.own(value):
+            return value
+        return self._world.gates.write(value, name)
+
+    def put(self, value: Any, name: str, new: Any) -> None:
+        """`object.__setattr__`, through the gate."""
+        gates = self._world.gates
+        if type(value) not in gates.known_writes(name):
+            value = gates.write(value, plain(name))
+        object.__setattr__(value, name, new)
+
+    def _functions(self) -> dict[str, Any]:
+        """Built-in functions as library code has them."""
+        builtins = self._world.builtins
+        get, put = builtins["getattr"], builtins["setattr"]
+        asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
+
+        def getattr(value: Any, name: str, default: Any = _MISSING, /) -> Any:
+            try:
+                if name in asked:
+                    return asked[name](value)
+                if name == PARAMETERS:
+                    return parameters_of(self._world, value)
+                if name == FIELDS and (fields := fields_of(self._world, value)) is not None:
+                    return fields
+                return get(value, name)
+            except AttributeError:
+                if default is _MISSING:
+                    raise
+                return default
+
+        def hasattr(value: Any, name: str, /) -> bool:
+            if name == FIELDS and record_of(self._world, value) is not None:
+                return True
+            return getattr(value, name, _ABSENT) is not _ABSENT
+
+        def setattr(value: Any, name: str, new: Any, /) -> None:
+            if name in LIBRARY_WRITES:
+                type.__setattr__(self.settable(value, name), name, new)
+            else:
+                put(value, name, new)
+
+        return {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "exec": self.execute}
+
+    def _link(self, program: Program) -> None:
+        if id(program) not in self._linked:
+            self._world.link(program)
+            self._linked.add(id(program))

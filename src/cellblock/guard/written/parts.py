@@ -1,0 +1,104 @@
+"""What written modules are given: of modules written in C, of those that have a stand-in, and in place of parts."""
+
+from __future__ import annotations
+
+import _thread
+import abc
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.anatomy import namespace
+from cellblock.guard.refusal import denied
+from cellblock.guard.stdlib.functions import OF_C
+from cellblock.guard.written import records
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+
+def _sys(world: World) -> dict[str, Any]:
+    def get(self: Any, name: object, default: Any = None) -> Any:
+        if name == world.globals["__name__"]:
+            return world.library.holding(world.shown(world.globals))
+        return world.importer.imported(name) or default
+
+    def __getitem__(self: Any, name: object) -> Any:
+        if (found := get(self, name)) is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self: Any, name: object) -> bool:
+        return get(self, name) is not None
+
+    methods = {"get": get, "__getitem__": __getitem__, "__contains__": __contains__}
+    return {"modules": world.classes.adopt(type("modules", (), methods))()}
+
+
+def _types(world: World) -> dict[str, Any]:
+    def new_class(name: str, bases: Any = (), kwds: Any = None, exec_body: Any = None) -> Any:
+        bases = types.resolve_bases(bases)
+        metaclass, defined, named = types.prepare_class(name, bases, dict(kwds or {}))
+        if exec_body is not None:
+            exec_body(defined)
+        return world.classes.make(metaclass, name, bases, defined, **named)
+
+    names = ("FunctionType", "MemberDescriptorType", "UnionType", "NoneType", "EllipsisType", "NotImplementedType")
+    names += ("BuiltinFunctionType", "CodeType")
+    found = {name: world.typeof_class(getattr(types, name)) for name in names}
+    return {**found, "GenericAlias": types.GenericAlias, "new_class": new_class}
+
+
+def _abc(world: World) -> dict[str, Any]:
+    def update_abstractmethods(cls: Any) -> Any:
+        if not world.classes.own(cls):
+            raise denied("only classes of the code's own have abstract methods", "class")
+        return abc.update_abstractmethods(cls)
+
+    return {"get_cache_token": abc.get_cache_token, "update_abstractmethods": update_abstractmethods}
+
+
+def _inspect(world: World) -> dict[str, Any]:
+    def get_annotations(obj: Any, **_: Any) -> dict[str, Any]:
+        found = namespace(obj).get("__annotations__", {}) if isinstance(obj, type) else obj.__annotations__
+        return dict(found)
+
+    return {"get_annotations": get_annotations} if hasattr(inspect, "get_annotations") else {}
+
+
+def _repeating(world: World) -> dict[str, Any]:
+    return {"recursive_repr": lambda *_: lambda function: function}
+
+
+def _weak(world: World) -> dict[str, Any]:
+    return {"WeakKeyDictionary": dict}
+
+
+PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
+    "sys": _sys,
+    "types": _types,
+    "abc": _abc,
+    "inspect": _inspect,
+    "typing": lambda world: {"_UnionGenericAlias": world.typeof_class(vars(typing)["_UnionGenericAlias"])},
+    "builtins": lambda world: {"object": object},
+    "reprlib": _repeating,
+    "weakref": _weak,
+    "_thread": lambda world: {"RLock": _thread.RLock, "get_ident": _thread.get_ident},
+}
+"""By the name of a module: what library code has of it beside, or in place of, what a cell would."""
+
+def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]], Any]:
+    return lambda world, space: make(world)
+
+
+GIVEN: dict[str, dict[str, Callable[[World, dict[str, Any]], Any]]] = {
+    "functools": {name: _as_it_is(make) for name, make in OF_C.items()},
+    "dataclasses": {
+        "_process_class": records.checking,
+        "_add_slots": records.remembering,
+        "_is_classvar": records.is_class_variable,
+    },
+}
+"""By the name of a written module: what stands in place of a part of it once it is made."""
