@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.bounded import OF_MODULES
 from cellblock.guard.names import (
     CALLED,
     DESCRIBING,
@@ -85,7 +86,8 @@ class Gates:
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            known = self.reads[name] = {Module} if not name.startswith("_") else set()
+            asked = name.startswith("_") or (name.removesuffix(spelling.CALLED) in OF_MODULES and name[-1] == ")")
+            known = self.reads[name] = set() if asked else {Module}
             self._learn(name, known, self._types)
         return known
 
