@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import steps
 from cellblock.guard.anatomy import held, holder, lineage, name_of
+from cellblock.guard.bounded import FORMS
 from cellblock.guard.identity import leaving
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn
@@ -45,8 +46,9 @@ class Calls:
         self._world = world
         self.known: dict[int, Any] = {}
         self._instead: dict[int, Callable[..., Any]] = {
+            **{id(one): form for one, form in FORMS.items()},
             **{id(one): functools.partial(self._first, one) for one in _FIRST},
-            **{id(one): functools.partial(self._keyed, one) for one in _KEY},
+            **{id(one): functools.partial(self._keyed, FORMS[one]) for one in _KEY},
         }
 
     def grant(self, value: Any) -> None:
@@ -128,7 +130,7 @@ class Calls:
 
     def member(self, value: Any) -> Any:
         """The same for what was read of an object of the host's, where a row or a grant names it."""
-        return self._class(value) if issubclass(type(value), type) else value
+        return self._class(value) if issubclass(type(value), type) else self._instead.get(id(value), value)
 
     def require_method(self, name: str, value: Any) -> None:
         """That the interpreter may call what a class has under one of the names that it calls by itself."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from cellblock.guard.growth import joined
 from cellblock.guard.refusal import denied
-from cellblock.guard.sizes import check_spec
+from cellblock.guard.sizes import bear, check_spec
 from cellblock.guard.weights import light
 
 _MESSAGE = "Format string attribute access not allowed"
@@ -49,12 +49,15 @@ class _Fields:
         if depth < 0:
             raise ValueError("Max string recursion exceeded")
         parts: list[str] = []
+        size = 0
         for literal, field, spec, conversion in _string.formatter_parser(text):
             parts.append(literal)
             if field is not None:
                 value = self._value(field)
                 spec = self.fill(spec, depth - 1) if spec else ""
                 parts.append(format(_converted(light(value), conversion), check_spec(spec)))
+                size += len(parts[-1])
+                bear(size)
         return joined(parts)
 
     def _value(self, field: str) -> Any:

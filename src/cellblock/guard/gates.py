@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.bounded import OF_MODULES
 from cellblock.guard.calls import MAKERS
 from cellblock.guard.names import (
     CALLED,
@@ -89,7 +90,8 @@ class Gates:
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            asked = name.startswith("_") or name in _MADE
+            in_c = name in _MADE or (name[-1] == ")" and name.removesuffix(spelling.CALLED) in OF_MODULES)
+            asked = in_c or name.startswith("_")
             known = self.reads[name] = set() if asked else {Module}
             self._learn(name, known, self._types)
         return known

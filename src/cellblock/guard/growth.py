@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cellblock.guard.sizes import MAX_BYTES, width
+from cellblock.guard.budget import afford
+from cellblock.guard.sizes import bear, width
 
 _FEW = 4
 """So many pieces may be joined whatever they are."""
@@ -18,18 +19,15 @@ MOST_STRIPPED = 256
 """Characters to be taken off the ends of a text that C code may look for one by one."""
 _STEP = 1_000_000
 """Characters that are split at once."""
-
-
-def too_long(size: int) -> MemoryError:
-    """The error for a text of so many characters."""
-    return MemoryError(f"a text of {size:,} characters [size]")
+_PIECE = 64
+"""Bytes of a short piece of a text."""
+_SEARCHED = 10_000_000
+"""Of the lengths of a text and of what is looked for from its end, multiplied: a hundredth of a second."""
 
 
 def joined(parts: list[str]) -> str:
     """Exact texts in one; MemoryError where that would be too long."""
-    size = sum(map(len, parts))
-    if size > MAX_BYTES:
-        raise too_long(size)
+    bear(sum(map(len, parts)))
     return "".join(parts)
 
 
@@ -47,8 +45,7 @@ def _join(kind: Any, texts: list[type]) -> Callable[..., Any]:
                 size = _slow_length(iterable) if texts else sum(map(len, iterable))
             except TypeError:
                 size = 0  # there is something among them that cannot be joined
-            if size + len(self) * count > MAX_BYTES:
-                raise too_long(size + len(self) * count)
+            bear(size + len(self) * count)
         return whole(self, iterable)
 
     return join
@@ -72,10 +69,9 @@ def _replace(kind: Any) -> Callable[..., Any]:
         if isinstance(new, kind):
             longer = len(memoryview(new)) if kind is not str else str.__len__(new)
             size = len(self)
-            if longer * (size + 1) > MAX_BYTES:
+            if longer * (size + 1) > _STEP:
                 size += count_of(self, old) * longer
-                if size > MAX_BYTES:
-                    raise too_long(size)
+            bear(size)
         return whole(self, old, new, count)
 
     return replace
@@ -90,8 +86,7 @@ def _translate(kind: Any) -> Callable[..., Any]:
             for one in dict.values(table):
                 if isinstance(one, str) and str.__len__(one) > longest:
                     longest = str.__len__(one)
-            if len(self) * longest > MAX_BYTES:
-                raise too_long(len(self) * longest)
+            bear(len(self) * longest)
         return whole(self, table)
 
     return translate
@@ -101,6 +96,8 @@ def _split(kind: Any, name: str) -> Callable[..., Any]:
     whole = getattr(kind, name)
 
     def split(self: Any, /, sep: Any = None, maxsplit: Any = -1) -> Any:
+        if name == "rsplit" and _is_slow(self, sep):
+            return [one[::-1] for one in reversed(kind.split(self[::-1], sep[::-1], maxsplit))]
         if len(self) <= _STEP or (type(maxsplit) is int and 0 <= maxsplit <= _STEP):
             return whole(self, sep, maxsplit)
         if sep is None or (type(sep) is kind and kind.__len__(sep) == 1):
@@ -111,10 +108,40 @@ def _split(kind: Any, name: str) -> Callable[..., Any]:
             pieces = kind.count(self, sep) if isinstance(sep, kind) and sep else 0
         if pieces > MAX_PIECES:
             raise MemoryError(f"{pieces:,} pieces of a text [size]")
+        afford(pieces * _PIECE)
         return whole(self, sep, maxsplit)
 
     split.__name__ = name
     return split
+
+
+def _is_slow(text: Any, part: Any) -> bool:
+    """True if CPython takes long to find this in a text from its end, where it compares all of it at each place."""
+    return isinstance(part, str | bytes | bytearray) and len(part) * len(text) > _SEARCHED
+
+
+def _last(kind: Any, name: str) -> Callable[..., Any]:
+    """`rfind` and `rindex`: what is looked for from the end of a text is found from the beginning of its reverse."""
+    whole = getattr(kind, name)
+
+    def last(self: Any, sub: Any, /, *given: Any) -> Any:
+        if not _is_slow(self, sub):
+            return whole(self, sub, *given)
+        begin, end, _ = slice(*(*given, None, None)[:2]).indices(len(self))
+        found = kind.find(self[begin:end][::-1], sub[::-1])
+        return whole(self[:0], sub) if found < 0 else end - found - len(sub)
+
+    return last
+
+
+def _rpartition(kind: Any) -> Callable[..., Any]:
+    def rpartition(self: Any, sep: Any, /) -> Any:
+        if not _is_slow(self, sep):
+            return kind.rpartition(self, sep)
+        head, found, tail = kind.partition(self[::-1], sep[::-1])
+        return (tail[::-1], found[::-1], head[::-1])
+
+    return rpartition
 
 
 def _in_steps(text: Any, kind: Any, sep: Any) -> list[Any]:
@@ -164,9 +191,7 @@ def _tabs(kind: Any) -> Callable[..., Any]:
 
     def expandtabs(self: Any, /, tabsize: Any = 8) -> Any:
         if isinstance(tabsize, int) and int.__index__(tabsize) > 8:
-            size = len(self) + count_of(self, tab) * int.__index__(tabsize)
-            if size > MAX_BYTES:
-                raise too_long(size)
+            bear(len(self) + count_of(self, tab) * int.__index__(tabsize))
         return whole(self, tabsize)
 
     return expandtabs
@@ -198,6 +223,9 @@ def methods(kind: type, texts: list[type]) -> dict[str, Callable[..., Any]]:
         "replace": _replace(kind),
         "split": _split(kind, "split"),
         "rsplit": _split(kind, "rsplit"),
+        "rfind": _last(kind, "rfind"),
+        "rindex": _last(kind, "rindex"),
+        "rpartition": _rpartition(kind),
         "splitlines": _splitlines(kind),
         **{name: _strip(kind, name) for name in ("strip", "lstrip", "rstrip")},
         "expandtabs": _tabs(kind),

@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from cellblock.guard import build, sizes, spelling
+from cellblock.guard.bounded import BY_NAME
 from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.growth import MOST_STRIPPED
 from cellblock.guard.literals import literal_type, plain_format, plain_spec
@@ -38,8 +39,7 @@ from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
 from cellblock.guard.rules import BY_ID
 from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
-from cellblock.guard.steps import GATHERING
-from cellblock.guard.tables import READS, STRIPPING, SWAPPED
+from cellblock.guard.tables import OF_CONTAINERS, READS, STRIPPING, SWAPPED
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
 """Flags of a place: names may be bound in it for a moment; an ImportError raised there is caught; it is part of what
@@ -48,6 +48,8 @@ a comprehension goes through, where lambdas bind none either."""
 _SOURCES = count(1)
 _SHORT = 1_000_000
 """Characters of a text that one call splits or pads without delay."""
+_SEARCHED = 3_000
+"""The same of one that is split from its end, where what splits it may be compared at each place."""
 _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 
 
@@ -57,14 +59,10 @@ Slot = tuple[Any, Any]
 
 _ARGUMENTS = {
     "int": {2: spelling.DIGITS},
-    "bytes": {1: spelling.ROOM},
-    "bytearray": {1: spelling.ROOM},
 }
 """Names of types, with numbers of arguments, to what checks the first one."""
 _CALLING = frozenset(("map", "filter"))
 """Names of what calls its first argument over and over, in C."""
-_COMPARING = frozenset(("index", "count", "remove"))
-"""Names of methods that compare their argument with what they search."""
 _KEYED = frozenset(("sorted", "min", "max", "sort"))
 """Names of what calls its `key` so."""
 BUILTINS = frozenset(name for name, one in vars(builtins).items() if type(one) is not FunctionType) - {"property"}
@@ -334,7 +332,7 @@ class Rewriter:
                 self._stack.append((receiver, scope, flags, (kept, "value")))
             return
         self.swaps.add(name)
-        if _is_text(receiver) and hasattr(str, name):
+        if _is_text(receiver) and hasattr(str, name) and name not in OF_CONTAINERS:
             _setter(slot)(build.call(node, swaps + ".str", receiver))
             return
         named = receiver if own and isinstance(receiver, ast.Name) else None
@@ -462,16 +460,8 @@ class Rewriter:
             self._push_list(arguments, scope, flags)
             return
         name = function.id if isinstance(function, ast.Name) else None
-        if isinstance(function, ast.Attribute) and function.attr in GATHERING and _spreads(node) and not node.keywords:
-            method = build.call(function, spelling.CALL, function)
-            arguments.insert(0, method)
-            node.func = build.name(function, spelling.GATHERED)
-            self._push_list(arguments[1:], scope, flags)
-            self._push_list(method.args, scope, flags)
-            return
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
-        compares = isinstance(function, ast.Attribute) and function.attr in _COMPARING and len(arguments) == 1
-        shows = fills or compares or (name == "str" and len(arguments) == 1)
+        shows = fills or (name == "str" and len(arguments) == 1)
         checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
         if fills:
             for keyword in reversed(node.keywords):
@@ -523,7 +513,8 @@ class Rewriter:
         elif isinstance(function, ast.Name):
             self._name(function, scope, flags, (None, ""))
         asked = build.call(function, spelling.CALL, build.name(function, spelled))
-        return build.either(function, test, build.name(function, spelled), asked)
+        called = spelling.BOUNDED + name if name in BY_NAME else spelled
+        return build.either(function, test, build.name(function, called), asked)
 
     def _decorators(self, nodes: list[ast.expr], scope: Scope, flags: int) -> None:
         """Have decorators looked at: the interpreter itself calls them."""
@@ -554,6 +545,10 @@ class Rewriter:
 
     def _paused(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         """A display of what others hold, `(*x, *x)`, is as large as all of them: it is made in a step of its own."""
+        if isinstance(node, ast.Set):
+            for one in node.elts:
+                if isinstance(one, ast.Starred):
+                    one.value = build.call(one.value, spelling.FED, one.value)
         if len(node.elts) > 1 and isinstance(getattr(node, "ctx", build.LOAD), ast.Load):
             first = next((one for one in node.elts if isinstance(one, ast.Starred)), None)
             if first is not None and _checks_sum(scope, flags):
@@ -933,7 +928,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.ex
 def _harmless_length(name: str, slot: Slot) -> int:
     """How long a text may be for its method of this name to make nothing large; 0 where there is no telling."""
     if name in ("split", "rsplit", "splitlines"):
-        return _SHORT
+        return _SHORT if name != "rsplit" else _SEARCHED
     call, place = slot
     if place != "func" or not isinstance(call, ast.Call) or call.keywords:
         return 0

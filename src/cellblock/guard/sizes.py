@@ -12,22 +12,24 @@ from decimal import Context, Decimal, getcontext
 from fractions import Fraction
 from typing import Any
 
+from cellblock.guard.budget import afford
 from cellblock.guard.refusal import denied
 from cellblock.guard.weights import light
 
-MAX_BITS = 2_000_000
-"""Of an integer that one operation makes: dividing two of them takes about a second."""
+MAX_BITS = 1_000_000
+"""Of an integer that one operation makes: dividing two of them takes about a third of a second."""
 MAX_RATIO_BITS = 100_000
 """Of the parts of a fraction, whose common divisor is looked for each time."""
 _POWER_STEPS = 500_000_000_000
 MAX_ITEMS = 10_000_000
 """Of a sequence that one operation makes; `MAX_BYTES` bounds texts."""
 MAX_BYTES = 100_000_000
-MAX_WIDTH = 10_000_000
+MAX_WIDTH = 1_000_000
 MAX_SPEC = 10_000
 """Characters of a format."""
 MAX_DIGITS = 1_000
 """Of decimal logarithms and powers with a fraction: a tenth of a second, and ten times that for twice as many."""
+_FEW_ITEMS = 100_000
 _COUNTED_BITS = 64
 _FEW_BITS = 20_000
 
@@ -85,7 +87,15 @@ def _times(sequence: Any, count: Any) -> Any:
     size = kind.__len__(sequence) * count
     if size > (MAX_BYTES if kind in _TEXTS else MAX_ITEMS):
         raise MemoryError(f"a repetition to {size:,} items")
+    afford(size * _unit(kind, sequence))
     return count
+
+
+def _unit(kind: Any, sequence: Any) -> int:
+    """Bytes of an item of a sequence, at most."""
+    if kind is str:
+        return 1 if str.isascii(sequence) else 4
+    return 1 if kind in _TEXTS else 8
 
 
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
@@ -129,6 +139,8 @@ def add(left: Any, right: Any) -> Any:
         length, most = known
         if length(left) + length(right) > most:
             raise MemoryError(f"{length(left) + length(right):,} items in one [size]")
+        if length(left) + length(right) > _FEW_ITEMS:
+            afford(type(left).__sizeof__(left) + type(right).__sizeof__(right))
     elif isinstance(left, Fraction) or isinstance(right, Fraction):
         _require_ratio(left, right)
     return left + right
@@ -141,6 +153,8 @@ def add_by(present: Any, more: Any) -> Any:
         length, most = known
         if length(present) + len(more) > most:
             raise MemoryError(f"{length(present) + len(more):,} items in one [size]")
+        if length(present) + len(more) > _FEW_ITEMS:
+            afford(type(present).__sizeof__(present) + len(more) * 8)
     return more
 
 
@@ -165,8 +179,7 @@ def room(size: Any) -> Any:
             size = operator.index(size)
         except TypeError:  # no number after all, as an array of several is none
             return size
-    if size > MAX_BYTES:
-        raise MemoryError(f"a text of {size:,} bytes [size]")
+    bear(size)
     return size
 
 
@@ -216,11 +229,14 @@ def modulo_by(left: Any, right: Any) -> Any:
     if issubclass(type(left), _TEXTS):
         _require_fields(left, right)
         text = str.__str__(left) if issubclass(type(left), str) else bytes(left).decode("latin-1")
-        _check_widths(text)
+        widths = _check_widths(text)
         if "*" in text and type(right) is tuple:
             for one in right:
-                if type(one) is int and abs(one) > MAX_WIDTH:
-                    raise _too_large("a width", abs(one))
+                if type(one) is int:
+                    widths += abs(one)
+                    if abs(one) > MAX_WIDTH:
+                        raise _too_large("a width", abs(one))
+        bear(widths)
     return right
 
 
@@ -234,15 +250,21 @@ def _require_fields(text: Any, given: Any) -> None:
         size = longest * text.count("%" if isinstance(text, str) else b"%")
     else:
         return
+    bear(size)
+
+
+def bear(size: int) -> None:
+    """Raise MemoryError where a text of so many characters is too long, or there is no memory left for it."""
     if size > MAX_BYTES:
         raise MemoryError(f"a text of {size:,} characters [size]")
+    afford(size)
 
 
 def check_spec(spec: str) -> str:
     """A format specification, once its widths are known to be bearable, and its length where it is one of dates."""
     if len(spec) > MAX_SPEC:
         raise MemoryError(f"a format of {len(spec):,} characters [size]")
-    _check_widths(spec)
+    afford(_check_widths(spec))
     return spec
 
 
@@ -273,10 +295,14 @@ def require_digits(context: Context | None = None) -> None:
         raise OverflowError(f"a logarithm or power of {found.prec:,} digits: the most are {MAX_DIGITS:,} [size]")
 
 
-def _check_widths(text: str) -> None:
+def _check_widths(text: str) -> int:
+    """The sum of the large widths in a text; MemoryError where one is too large."""
+    found = 0
     for digits in _WIDTH.findall(text):
         if len(digits) > 18 or int(digits) > MAX_WIDTH:
             raise MemoryError(f"a width of {digits[:30]}")
+        found += int(digits)
+    return found
 
 
 def formatted(value: object, conversion: int, spec: str) -> str:

@@ -31,8 +31,6 @@ _SEARCHING = frozenset((max, min, sorted, any, all, sum))
 _CALLING = (map, filter, sorted, min, max)
 _QUICK = frozenset(("append", "appendleft", "pop", "popleft", "add", "discard"))
 _OF_SETS = frozenset(("__contains__", "remove"))
-GATHERING = frozenset(("union", "intersection", "difference", "update", "intersection_update", "difference_update"))
-"""Methods of sets that take any number of others."""
 
 
 def stepped(function: Any, by: Any = None) -> Any:
@@ -93,23 +91,9 @@ def spread(values: Any, by: Any) -> Any:
     return found
 
 
-def gathered(method: Any, /, *given: Any) -> Any:
-    """`method(*given)`, where that may be a method of a set with very many others: then one by one."""
-    if len(given) <= _MANY:
-        return method(*given)
-    kind, others = type(method), given
-    if kind is types.BuiltinFunctionType:
-        owner = method.__self__
-    elif kind is types.MethodDescriptorType:
-        owner, others = given[0], given[1:]
-    else:
-        return method(*given)
-    base: Any = next((one for one in _SETS if issubclass(type(owner), one)), None)
-    if base is None or getattr(base, method.__name__, None) is None or method.__name__ not in GATHERING:
-        return method(*given)
-    if kind is types.MethodDescriptorType and method.__objclass__ is not base:
-        return method(*given)  # which says what is wrong
-    return _STEPS[method.__name__](base, owner, others)
+def gathered(base: type, name: str, owner: Any, others: tuple[Any, ...]) -> Any:
+    """`base.name(owner, *others)` of a set with very many others, one by one."""
+    return _STEPS[name](base, owner, others)
 
 
 def _union(base: Any, owner: Any, others: tuple[Any, ...]) -> Any:

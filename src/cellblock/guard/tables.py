@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.bounded import METHODS, STATICS
 from cellblock.guard.members import listed, row_name
 from cellblock.policy import Members
 
@@ -157,19 +158,39 @@ def audit(
     )
 
 
-SWAPPED = names(
+def measured(
+    kind: type, *, but: Iterable[str] = (), also: Mapping[str, Replaced] | None = None, writes: Iterable[str] = ()
+) -> TypeAudit:
+    """The same for a class with bounded forms of some methods: see `bounded`. `also`: other things in their place."""
+    statics = STATICS.get(kind, {})
+    forms: dict[str, Replaced] = {
+        **{name: Method(f"{kind.__qualname__}.{name}", make) for name, make in METHODS[kind].items()},
+        **{name: lambda world, value, make=make: make(world, type(value)) for name, make in statics.items()},
+        **(also or {}),
+    }
+    return audit(
+        kind, but=(*forms, *but), writes=writes, subclassable=True, replaced=forms, static_replaced=statics
+    )
+
+
+OF_CONTAINERS = names("extend sort count index remove update union intersection difference")
+SWAPPED = OF_CONTAINERS | names(
     "expandtabs ljust rjust center zfill join replace translate split rsplit splitlines strip lstrip rstrip "
-    "match fullmatch search findall finditer sub subn"
+    "rfind rindex rpartition match fullmatch search findall finditer sub subn"
 )
 """Names of methods that are the guard's own for some types, and often called: code binds them without a gate."""
 
-_WIDE = names("ljust rjust center zfill expandtabs join replace translate split rsplit splitlines strip lstrip rstrip")
+_WIDE = names(
+    "ljust rjust center zfill expandtabs join replace translate split rsplit splitlines strip lstrip rstrip "
+    "rfind rindex rpartition"
+)
 _TEXT = names("format format_map") | _WIDE
 STRIPPING = names("strip lstrip rstrip")
 """Methods that are bounded where they are not told what to take off by a few constants."""
 
 _DATA: tuple[TypeAudit, ...] = (
-    *(audit(kind, subclassable=True) for kind in (float, list, dict, set, frozenset, tuple, object)),
+    *(audit(kind, subclassable=True) for kind in (float, object)),
+    *map(measured, (list, dict, set, frozenset, tuple)),
     audit(int, but=["to_bytes", "from_bytes"], subclassable=True),
     audit(bool, but=["to_bytes", "from_bytes"]),
     audit(complex, subclassable=True),

@@ -22,13 +22,13 @@ PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...),
 """Types without parts."""
 _FLAT = frozenset((list, tuple, set, frozenset, deque))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
-_HOLDERS = (list, tuple, set, frozenset, deque, dict, slice, BaseException, types.SimpleNamespace, types.GenericAlias)
+HOLDERS = (list, tuple, set, frozenset, deque, dict, slice, BaseException, types.SimpleNamespace, types.GenericAlias)
 
 
 def light(value: Any) -> Any:
     """The value, if what goes through all of it ends in reasonable time; else MemoryError."""
     kind = type(value)
-    if kind in PLAIN or not isinstance(value, (*_HOLDERS, *_VIEWS)):
+    if kind in PLAIN or not isinstance(value, (*HOLDERS, *_VIEWS)):
         return value
     if kind in _FLAT and _is_flat(value):
         return value

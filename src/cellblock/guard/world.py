@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from cellblock.errors import SourceRejected
 from cellblock.guard import growth, sizes, spelling, steps
 from cellblock.guard.anatomy import holder, lineage, name_of
+from cellblock.guard.bounded import BY_NAME
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.calls import Calls
 from cellblock.guard.check import check
@@ -28,6 +29,7 @@ from cellblock.guard.imports import Importer, class_data, grants
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
+from cellblock.guard.portions import fed
 from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
@@ -480,11 +482,10 @@ class World:
             spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
             spelling.DIGITS: sizes.digits,
-            spelling.ROOM: sizes.room,
             spelling.LIGHT: light,
             spelling.STEPPED: self.calls.stepped,
+            spelling.FED: fed,
             spelling.SPREAD: steps.spread,
-            spelling.GATHERED: steps.gathered,
             spelling.PAUSE: steps.pause,
             spelling.PLAIN: PLAIN,
             spelling.STOP: ending.caught,
@@ -504,6 +505,8 @@ class World:
         found |= self.library.spelled()
         for name, (whole, by) in sized.items():
             found[name], found[name + "_by"] = whole, by
+        for name, form in BY_NAME.items():
+            found[spelling.BOUNDED + name] = form
         return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import importlib
-import mmap
 import os
 import platform
 import sys
@@ -40,6 +39,7 @@ from cellblock.executors.protocol import (
     Row,
 )
 from cellblock.executors.suspects import Suspects
+from cellblock.guard.budget import resident
 from cellblock.guard.signals import Ending
 from cellblock.hosting import to_thread
 from cellblock.hosting.finalizers import finalizer
@@ -134,6 +134,7 @@ class LocalKernel(Kernel):
             self._policy,
             seed=spec.seed,
             value_bytes=spec.limits.max_value_mb << 20,
+            megabytes=spec.limits.max_memory_mb,
             forgets=spec.forgets,
             scoped=spec.scoped,
         )
@@ -162,7 +163,7 @@ class LocalKernel(Kernel):
     def turn(self, request: Request, *, max_output_bytes: int) -> LocalTurn:
         self.require_open()
         turn = LocalTurn(max_output_bytes=max_output_bytes, take=self._take, look=self._look)
-        self._turn, self._memory = turn, _resident()
+        self._turn, self._memory = turn, resident()
         if self._runner.world.dead:
             turn.tell(_killed())
         else:
@@ -177,7 +178,7 @@ class LocalKernel(Kernel):
 
     def _look(self) -> None:
         """While a cell runs: whether this process has grown by more than the session may."""
-        if _resident() - self._memory > self._spec.limits.max_memory_mb << 20:
+        if resident() - self._memory > self._spec.limits.max_memory_mb << 20:
             self._end("memory")
 
     def interrupt(self) -> None:
@@ -301,23 +302,6 @@ def _insist(ending: Ending, reason: str, cell: int) -> None:
 
 def _killed() -> Died:
     return Died(reason="was killed")
-
-
-def _resident() -> int:
-    """Bytes of this process in memory; the most that there ever were without a /proc, and 0 on Windows."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * mmap.PAGESIZE
-    except OSError:
-        return _peak()
-
-
-def _peak() -> int:
-    try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class LocalLauncher:

@@ -17,7 +17,9 @@ from cellblock.errors import SourceRejected
 from cellblock.executors.local import process
 from cellblock.executors.local.turn import LocalTurn
 from cellblock.executors.protocol import Handed
+from cellblock.guard import budget
 from cellblock.guard.signals import Stop
+from cellblock.guard.stdlib.numbers import bound_decimals
 from cellblock.guard.weights import light
 from cellblock.guard.world import World
 from cellblock.hosting import clock
@@ -76,6 +78,7 @@ class Runner:
         *,
         seed: int,
         value_bytes: int,
+        megabytes: int | None = None,
         forgets: bool = False,
         scoped: bool = False,
     ) -> None:
@@ -90,6 +93,7 @@ class Runner:
         """The groups of names that were written last."""
         self.busy = False
         self._value_bytes = value_bytes
+        self._megabytes = megabytes
         self._forgets = forgets
         self._inbox: SimpleQueue[tuple[Any, LocalTurn | Future[Any]] | None] = SimpleQueue()
         self._turn: LocalTurn | None = None
@@ -160,6 +164,7 @@ class Runner:
         return not self._thread.is_alive()
 
     def _serve(self) -> None:
+        bound_decimals()
         try:
             while (taken := self._inbox.get()) is not None:
                 self._take(*taken)
@@ -206,6 +211,7 @@ class Runner:
                 if self._own is not None:
                     process.begin(self._own)
                 ending.begin()
+                budget.begin(self._megabytes)
                 value = self._perform(request)
             except BaseException as error:
                 ending.over = True

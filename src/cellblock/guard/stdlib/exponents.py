@@ -14,7 +14,8 @@ from typing import Any
 
 from cellblock.guard.sizes import MAX_RATIO_BITS
 
-LARGEST_EXPONENT = 999_999
+LARGEST_EXPONENT = 99_999
+"""Of an integer with so many digits: making one of a decimal number takes the square of them, a third of a second."""
 LONGEST_INTEGER = 500_000
 """Bits of an integer that becomes a decimal number."""
 _EXPONENT = re.compile(r"[eE]([+-]?\d[\d_]*)\s*$")

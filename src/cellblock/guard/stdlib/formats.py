@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.portions import ticking
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
@@ -141,12 +142,26 @@ def _packing(name: str) -> Callable[[World], Callable[..., Any]]:
             sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
             if struct.calcsize(form) > sizes.MAX_BYTES:
                 raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
-            return function(form, *given, **named)
+            found = function(form, *given, **named)
+            return ticking(found) if name == "iter_unpack" else found
 
         packing.__name__ = packing.__qualname__ = name
         return packing
 
     return make
+
+
+def _iter_unpack(world: World, structure: struct.Struct) -> Callable[[Any], Iterator[Any]]:
+    return lambda buffer, /: ticking(structure.iter_unpack(buffer))
+
+
+def _hash_new(world: World) -> Callable[..., Any]:
+    def new(name: Any, *given: Any, **named: Any) -> Any:
+        if isinstance(name, str) and name.lower().startswith("shake"):
+            raise ValueError("digests of any length are not granted")
+        return hashlib.new(name, *given, **named)
+
+    return new
 
 
 def _pbkdf2(world: World) -> Callable[..., bytes]:
@@ -172,7 +187,7 @@ def _decompress(world: World) -> Callable[..., bytes]:
     return decompress
 
 
-_HASHES = names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s sha3_224 sha3_256 sha3_384 sha3_512 new")
+_HASHES = names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s sha3_224 sha3_256 sha3_384 sha3_512")
 _HASH_TYPES = {type(hashlib.new(name)) for name in ("md5", "sha256", "sha3_256", "blake2b", "blake2s")}
 _HASH_READS = names("update digest hexdigest copy name digest_size block_size")
 _FILES = ("buffer", "fileno", "raw", "detach")
@@ -235,7 +250,7 @@ AUDITS = (
     ModuleAudit(
         name="hashlib",
         members=_HASHES | names("algorithms_available algorithms_guaranteed"),
-        replaced={"pbkdf2_hmac": _pbkdf2},
+        replaced={"pbkdf2_hmac": _pbkdf2, "new": _hash_new},
         types=tuple(TypeAudit(type=kind, reads=_HASH_READS, constructable=False) for kind in _HASH_TYPES),
         note="file_digest reads files; scrypt and the digests of any length take what memory they are told",
     ),
@@ -278,8 +293,8 @@ AUDITS = (
         name="io",
         members=names("StringIO BytesIO SEEK_SET SEEK_CUR SEEK_END UnsupportedOperation DEFAULT_BUFFER_SIZE"),
         types=(
-            audit(io.StringIO, but=("seek", *_FILES), replaced={"seek": _seek}, subclassable=True),
-            audit(io.BytesIO, but=("seek", "getbuffer", *_FILES), replaced={"seek": _seek}, subclassable=True),
+            measured(io.StringIO, but=_FILES, also={"seek": _seek}),
+            measured(io.BytesIO, but=("getbuffer", *_FILES), also={"seek": _seek}),
             audit(io.UnsupportedOperation, subclassable=True),
         ),
         note="in memory alone",
@@ -290,7 +305,10 @@ AUDITS = (
         replaced={
             name: _packing(name) for name in ("pack", "unpack", "pack_into", "unpack_from", "iter_unpack", "Struct")
         },
-        types=(audit(struct.Struct), audit(struct.error, subclassable=True)),
+        types=(
+            audit(struct.Struct, but=["iter_unpack"], replaced={"iter_unpack": _iter_unpack}),
+            audit(struct.error, subclassable=True),
+        ),
     ),
     ModuleAudit(
         name="pprint",

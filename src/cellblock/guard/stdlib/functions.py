@@ -18,6 +18,7 @@ from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.members import listed
 from cellblock.guard.names import is_dunder
+from cellblock.guard.portions import ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.hints import get_type_hints_of
 from cellblock.guard.steps import passing
@@ -89,10 +90,23 @@ def _lru() -> type:
 # ---------------------------------------------------------------------------------- itertools
 
 
-def ticking(values: Iterable[Any]) -> Iterator[Any]:
-    """The same values, each through Python, where a cell can be ended."""
-    for value in values:  # noqa: UP028
-        yield value
+def _chain(world: World) -> Callable[..., Iterator[Any]]:
+    def chain(*iterables: Any) -> Iterator[Any]:
+        return ticking(itertools.chain(*iterables))
+
+    def from_iterable(iterable: Any, /) -> Iterator[Any]:
+        return ticking(itertools.chain.from_iterable(iterable))
+
+    chain.from_iterable = from_iterable  # type: ignore[attr-defined]
+    world.open_functions[chain] = names("from_iterable")
+    return chain
+
+
+def _zip_longest(world: World) -> Callable[..., Iterator[Any]]:
+    def zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator[Any]:
+        return ticking(itertools.zip_longest(*iterables, fillvalue=fillvalue))
+
+    return zip_longest
 
 
 def _accumulate(world: World) -> Callable[..., Iterator[Any]]:
@@ -198,7 +212,7 @@ def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
 
 
 _COUNTED = [name for name in ("tee", "batched") if hasattr(itertools, name)]
-_PLAIN_ITERTOOLS = names("chain compress islice pairwise zip_longest")
+_PLAIN_ITERTOOLS = names("compress islice pairwise")
 _FILTERING = names("dropwhile filterfalse starmap takewhile")
 
 # ----------------------------------------------------------------------------------- operator
@@ -429,6 +443,8 @@ AUDITS = (
         calling=names("accumulate groupby") | _FILTERING,
         members=_PLAIN_ITERTOOLS,
         replaced={
+            "chain": _chain,
+            "zip_longest": _zip_longest,
             "count": _count,
             "repeat": _repeat,
             "cycle": _cycle,
@@ -441,10 +457,13 @@ AUDITS = (
             "combinations": _many(itertools.combinations, _combinations),
             "combinations_with_replacement": _many(itertools.combinations_with_replacement, _with_replacement),
         },
-        types=tuple(
-            audit(getattr(itertools, name), constructable=name not in _FILTERING | names("accumulate groupby"))
-            for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})
-            if isinstance(getattr(itertools, name, None), type)
+        types=(
+            TypeAudit(type=itertools.chain, constructable=False),
+            *(
+                audit(getattr(itertools, name), constructable=name not in _FILTERING | names("accumulate groupby"))
+                for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})
+                if isinstance(getattr(itertools, name, None), type)
+            ),
         ),
         note="what goes on without end, or very long, passes through Python, where it can be ended",
     ),

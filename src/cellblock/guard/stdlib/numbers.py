@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from cellblock.guard.bounded import FORMS
 from cellblock.guard.members import listed
 from cellblock.guard.portions import ticking
 from cellblock.guard.sizes import MAX_BITS, multiply, require_digits
-from cellblock.guard.stdlib.exponents import Decimal, DecimalType, Fraction, FractionType
+from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names
 
 _LARGEST_FACTORIAL = 20_000
@@ -109,6 +110,24 @@ def _many(name: str, which: int) -> Callable[[Any], object]:
     return make
 
 
+def _ordered(name: str) -> Callable[[Any], Any]:
+    """A function of statistics that sorts its data in C, which is sorted in steps before."""
+    function = getattr(statistics, name)
+
+    def make(world: Any) -> Any:
+        def ordered(data: Any, *given: Any, **named: Any) -> Any:
+            return function(FORMS[sorted](data), *given, **named)
+
+        ordered.__name__ = ordered.__qualname__ = name
+        return ordered
+
+    return make
+
+
+_STATISTICS = {
+    **{name: _walked(getattr(statistics, name)) for name in ("mode", "multimode")},
+    **{name: _ordered(name) for name in ("median", "median_low", "median_high", "median_grouped", "quantiles")},
+}
 MAX_DRAWN = 3_000_000
 _MATH |= {name: _divisors(name) for name in ("gcd", "lcm")} | {"prod": _prod, "fsum": _walked(math.fsum)}
 
@@ -129,11 +148,10 @@ def _random(name: str) -> Callable[[Any], object]:
 
 _DIGITS = 50_000
 """The most digits of a decimal context."""
-_EXPONENT = 999_999
 
 
 def _require_bounded(name: str, value: object) -> None:
-    largest = {"prec": _DIGITS, "Emax": _EXPONENT, "Emin": _EXPONENT}.get(name)
+    largest = {"prec": _DIGITS, "Emax": LARGEST_EXPONENT, "Emin": LARGEST_EXPONENT}.get(name)
     if largest is not None and isinstance(value, int) and abs(value) > largest:
         raise OverflowError(f"{name} of {value:,}: the largest here is {largest:,} [size]")
 
@@ -194,10 +212,17 @@ _LONG = {name: _of_digits(name) for name in ("ln", "log10", "exp")}
 
 def _bounded_context(found: decimal.Context) -> BoundedContext:
     parts = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
-    made = BoundedContext(**{name: getattr(found, name) for name in parts})
+    given = {name: getattr(found, name) for name in parts}
+    given["Emin"], given["Emax"] = max(found.Emin, -LARGEST_EXPONENT), min(found.Emax, LARGEST_EXPONENT)
+    made = BoundedContext(**given)
     for name in ("flags", "traps"):
         setattr(made, name, dict(getattr(found, name)))
     return made
+
+
+def bound_decimals() -> None:
+    """Have decimal numbers of this thread end in reasonable time, also where code asks for no context."""
+    decimal.setcontext(_bounded_context(decimal.getcontext()))
 
 
 def _getcontext(world: Any) -> Callable[[], BoundedContext]:
@@ -269,7 +294,8 @@ AUDITS = (
     ModuleAudit(name="cmath", members=listed("cmath"), refused=frozenset()),
     ModuleAudit(
         name="statistics",
-        members=listed("statistics"),
+        members=listed("statistics") - _STATISTICS.keys(),
+        replaced=_STATISTICS,
         refused=names("kde_random"),
         note="what draws from the host's generator draws from the world's, or is left out",
         types=(

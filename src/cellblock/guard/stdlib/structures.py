@@ -17,7 +17,7 @@ from cellblock.guard.members import listed
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.stdlib import copies, records
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -147,10 +147,10 @@ AUDITS = (
         replaced={"namedtuple": _namedtuple, "UserList": _user_list},
         submodules=names("abc"),
         types=(
-            audit(collections.deque, subclassable=True),
-            audit(collections.Counter, but=["elements"], subclassable=True, replaced={"elements": _elements}),
-            audit(collections.OrderedDict, subclassable=True),
-            audit(collections.defaultdict, subclassable=True),
+            measured(collections.deque),
+            measured(collections.Counter, also={"elements": _elements}),
+            measured(collections.OrderedDict),
+            measured(collections.defaultdict),
             audit(collections.ChainMap, subclassable=True, also=["maps"], writes=["maps"]),
             audit(collections.UserDict, subclassable=True, also=["data"], writes=["data"]),
             audit(collections.UserList, subclassable=True, also=["data"], writes=["data"]),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.refusal import denied
-from cellblock.guard.sizes import check_spec, require_narrow
+from cellblock.guard.sizes import bear, check_spec, require_narrow
 from cellblock.guard.stdlib import expressions
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
@@ -51,6 +51,17 @@ class TextWrapper(textwrap.TextWrapper):
 TextWrapper.__module__ = "textwrap"
 
 
+class HtmlDiff(difflib.HtmlDiff):
+    """A maker of tables, likewise."""
+
+    def __init__(self, tabsize: int = 8, *given: Any, **named: Any) -> None:
+        require_narrow(tabsize)
+        super().__init__(tabsize, *given, **named)
+
+
+HtmlDiff.__module__ = "difflib"
+
+
 def _wrapped(name: str) -> Callable[[World], Callable[..., Any]]:
     def make(world: World) -> Callable[..., Any]:
         def wrapping(text: Any, width: Any = 70, **options: Any) -> Any:
@@ -66,6 +77,9 @@ def _wrapped(name: str) -> Callable[[World], Callable[..., Any]]:
 
 _MARKS = 2_000
 """Marks in a row that are put in order one by one."""
+_NORMAL = 2_000_000
+_GROWTH = 18
+"""Characters that one becomes at most."""
 
 
 def _normal(name: str) -> Callable[[World], Callable[..., Any]]:
@@ -75,6 +89,9 @@ def _normal(name: str) -> Callable[[World], Callable[..., Any]]:
     def make(world: World) -> Callable[..., Any]:
         def normal(form: Any, unistr: Any, /) -> Any:
             if isinstance(unistr, str) and not unistr.isascii() and len(unistr) > _MARKS:
+                if len(unistr) > _NORMAL:
+                    raise MemoryError(f"{len(unistr):,} characters: the most are {_NORMAL:,} [size]")
+                bear(len(unistr) * _GROWTH)
                 marks = 0
                 for one in str.__str__(unistr):
                     marks = marks + 1 if unicodedata.combining(one) else 0
@@ -141,14 +158,15 @@ AUDITS = (
         name="difflib",
         calling=names("ndiff diff_bytes"),
         members=names(
-            "Differ HtmlDiff IS_CHARACTER_JUNK IS_LINE_JUNK SequenceMatcher context_diff diff_bytes "
+            "Differ IS_CHARACTER_JUNK IS_LINE_JUNK SequenceMatcher context_diff diff_bytes "
             "get_close_matches ndiff restore unified_diff"
         ),
+        replaced={"HtmlDiff": lambda world: HtmlDiff},
         note="Match is what the others give",
         types=(
             audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
             audit(difflib.Differ),
-            audit(difflib.HtmlDiff),
+            audit(HtmlDiff),
             audit(type(difflib.SequenceMatcher(None, "a", "a").find_longest_match()), also=["a", "b", "size"]),
         ),
     ),
