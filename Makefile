@@ -16,6 +16,7 @@ AGAIN := --reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks
 
 # directories are listed too, so that a deleted file rebuilds the wheel
 SOURCES := $(shell find src -name __pycache__ -prune -o -print) pyproject.toml $(wildcard README.md)
+ATTACKS := $(shell find attacks -name __pycache__ -prune -o -print)
 
 # no stamp counts when .venv was copied from elsewhere or its Python is gone
 VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(PY) -c '' 2>/dev/null && echo whole)
@@ -69,7 +70,7 @@ venv: $(STAMPS)/dev  ## .venv with the wheel and everything the tests need
 
 clean:  ## remove .venv, builds and caches
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src attacks tests -name __pycache__ -prune -exec rm -rf {} +
 
 # --- what the targets stand on -------------------------------------------------------------------------------
 
@@ -89,6 +90,14 @@ $(STAMPS)/data $(STAMPS)/dev: $(STAMPS)/%: $(STAMPS)/venv pyproject.toml | $(STA
 	@echo "-- installing what cellblock[$*] needs"
 	@$(PIP) install "$$(ls build/wheel/*.whl)[$*]"
 	@touch $@
+
+# a distribution of its own, on no index
+$(STAMPS)/attacks: $(STAMPS)/venv $(ATTACKS) | $(STAMPS)/wheel
+	@echo "-- installing the attacks"
+	@$(PIP) install --no-deps --force-reinstall ./attacks
+	@touch $@
+
+$(STAMPS)/dev: | $(STAMPS)/attacks
 
 # an editable install would have the tests see the sources and not the wheel
 $(STAMPS)/as-wheel: force | $(STAMPS)/wheel

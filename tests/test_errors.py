@@ -22,7 +22,7 @@ PRINTABLE = "a[U+202E]\ufffd\nb"
 
 def _kinds() -> Iterator[type[CellblockError]]:
     for module in pkgutil.walk_packages(cellblock.__path__, "cellblock."):
-        if any(part in module.name for part in (".worker", ".guard", "attacks", ".testing", "__main__")):
+        if any(part in module.name for part in (".worker", ".guard", ".testing", "__main__")):
             continue
         try:
             found = vars(importlib.import_module(module.name))

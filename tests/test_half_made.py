@@ -13,7 +13,7 @@ import pytest
 import cellblock
 from cellblock import CellblockError, Versioned
 
-_NOT_OF_THE_HOST = (".worker", ".guard", "attacks", ".testing", "__main__")
+_NOT_OF_THE_HOST = (".worker", ".guard", ".testing", "__main__")
 
 
 def _described() -> Iterator[type]:

@@ -41,3 +41,8 @@ def test_what_runs_inside_a_wall_imports_only_the_standard_library(name):
     if find_spec(f"cellblock.{name}") is None:
         pytest.skip(f"cellblock.{name} does not exist yet")
     assert loaded_by(f"cellblock.{name}") == {"cellblock"}
+
+
+def test_doctor_alone_looks_for_the_attacks():
+    naming = [path for path in PACKAGE.rglob("*.py") if "cellblock_attacks" in path.read_text()]
+    assert naming == [PACKAGE / "cli" / "doctor.py"]

@@ -19,7 +19,7 @@ import pytest
 import cellblock
 
 PACKAGE = Path(cellblock.__file__).parent
-ELSEWHERE = ("worker", "guard", "attacks")
+ELSEWHERE = ("worker", "guard")
 """Runs inside the walls, or reads texts of its own; the guard has a rule of its own."""
 GIVEN = {
     "observe/redaction.py": {

@@ -20,7 +20,7 @@ from cellblock.private import open_private, private_directory, write_private
 
 SOURCE = Path(cellblock.__file__).parent
 NOT_OF_USERS = {
-    "attacks", "guard", "testing", "wire", "worker",  # behind the walls, or on behalf of tests
+    "guard", "testing", "wire", "worker",  # behind the walls, or on behalf of tests
     "executors", "hosting",  # a session's own files, cgroups, an image's contents, /proc
     "private.py",
     "cli/probes.py", "cli/examination.py",  # cells that doctor runs, and bait for them

@@ -64,7 +64,9 @@ def test_references_of_html_are_read_in_one_module_alone(tmp_path: Path) -> None
 
 def test_every_module_of_the_table_is_there() -> None:
     table = runpy.run_path(str(PLUGIN))
-    missing = [one for one in [*table["FACING"], *table["EXEMPT"]] if not (ROOT / "src" / one).exists()]
+    sources = (ROOT / "src", ROOT / "attacks" / "src")
+    named = [*table["FACING"], *table["EXEMPT"]]
+    missing = [one for one in named if not any((source / one).exists() for source in sources)]
     assert missing == []
 
 

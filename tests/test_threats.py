@@ -9,9 +9,9 @@ import pytest
 from threat_items import ITEMS, UNTRIED
 
 import cellblock
-from cellblock.attacks.language.programs import ESCAPES
-from cellblock.attacks.tables import ATTACKS
-from cellblock.threats import BY_ID, LEVELS, THREATS
+from cellblock_attacks.language.programs import ESCAPES
+from cellblock_attacks.tables import ATTACKS
+from cellblock_attacks.threats import BY_ID, LEVELS, THREATS
 
 TESTS = Path(__file__).parent
 KITS = Path(cellblock.__file__).parent / "testing"

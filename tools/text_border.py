@@ -36,6 +36,7 @@ FACING = (
     "cellblock/session/turns.py",
     "cellblock/session/unreached.py",
     "cellblock/tools/schema.py",
+    "cellblock_attacks/report.py",
 )
 """The modules, and below a "/" all of a package."""
 EXEMPT = {
@@ -59,8 +60,7 @@ _FROM = "use cellblock.text, the border for values from inside or from a model"
 
 def faces(path: str) -> bool:
     """Whether a file is one of those modules."""
-    name = PurePath(path).as_posix()
-    name = name[name.rfind("cellblock/") :]
+    name = f"/{PurePath(path).as_posix()}".rpartition("/src/")[2]
     return name.startswith(FACING) and not name.startswith(tuple(EXEMPT))
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.attacks import tables
-from cellblock.cli import attack, main
-from cellblock.threats import THREATS
+from cellblock.cli import main
+from cellblock_attacks import report, tables
+from cellblock_attacks.threats import THREATS
 
 WALLED = tuple(threat.id for threat in THREATS if threat.id.startswith("W") and threat.id != "W11")
 """The host's time and memory are tried beside an idle event loop, by tests."""
@@ -23,12 +23,12 @@ Captured = pytest.CaptureFixture[str]
 
 
 def test_classes_are_those_of_the_register() -> None:
-    assert attack.classes([]) == attack.DEFAULT
-    assert attack.classes(["all"]) == WALLED
-    assert attack.classes(["W7", "W3"]) == ("W3", "W7")
-    assert set(attack.DEFAULT) < set(WALLED)
-    assert {one.threat for one in attack.chosen(WALLED)} == set(WALLED)
-    assert len(attack.chosen(WALLED)) == len(tables.ATTACKS)
+    assert report.classes([]) == report.DEFAULT
+    assert report.classes(["all"]) == WALLED
+    assert report.classes(["W7", "W3"]) == ("W3", "W7")
+    assert set(report.DEFAULT) < set(WALLED)
+    assert {one.threat for one in report.chosen(WALLED)} == set(WALLED)
+    assert len(report.chosen(WALLED)) == len(tables.ATTACKS)
 
 
 def test_another_class_is_a_usage_error(capsys: Captured) -> None:
@@ -38,15 +38,23 @@ def test_another_class_is_a_usage_error(capsys: Captured) -> None:
     )
 
 
+def test_without_the_attacks_it_says_how_to_get_them(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cellblock_attacks", None)  # type: ignore[arg-type]
+    assert main(["doctor", "--attack"]) == 2
+    assert capsys.readouterr().err == (
+        "cellblock: the attacks are not installed: pip install ./attacks in a checkout of cellblock\n"
+    )
+
+
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three attacks of each class that is asked for."""
-    every = attack.chosen
+    every = report.chosen
 
     def first(ids: tuple[str, ...], *, walls: str = "full") -> list[object]:
         return [one for name in ids for one in every((name,), walls=walls)[:3]]
 
-    monkeypatch.setattr(attack, "chosen", first)
+    monkeypatch.setattr(report, "chosen", first)
 
 
 @pytest.mark.hostile
@@ -61,26 +69,26 @@ def test_walls_that_hold_are_told_class_by_class(few: None, capsys: Captured) ->
 @pytest.mark.hostile
 def test_json_has_each_attack(few: None, capsys: Captured) -> None:
     assert main(["doctor", "--attack", "W4", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["ok"], report["trust_level"], report["walls"]) == (True, "isolated", "full")
-    (group,) = report["classes"]
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["trust_level"], found["walls"]) == (True, "isolated", "full")
+    (group,) = found["classes"]
     assert (group["id"], group["held"], len(group["tried"])) == ("W4", True, 3)
     assert {(one["held"], *one["reached"], *one["failed"]) for one in group["tried"]} == {(True,)}
 
 
 def test_the_guard_is_tried_too(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    of_file = {path: found for path, found in attack.attempts_of(("L9",)).items() if path.stem == "L09"}
-    monkeypatch.setattr(attack, "attempts_of", lambda ids: of_file)
+    of_file = {path: found for path, found in report.attempts_of(("L9",)).items() if path.stem == "L09"}
+    monkeypatch.setattr(report, "attempts_of", lambda ids: of_file)
     assert main(["doctor", "--attack", "L9", "--trust-level", "local", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    (group,) = report["classes"]
+    found = json.loads(capsys.readouterr().out)
+    (group,) = found["classes"]
     assert (group["id"], group["held"]) == ("L9", True)
     assert len(group["tried"]) >= 35
 
 
 UNGUARDED = """
 import json, sys
-from cellblock.attacks.language.programs import programs
+from cellblock_attacks.language.programs import programs
 from pathlib import Path
 for one in programs(Path(sys.argv[2])):
     print(json.dumps({"name": one.name, "canary": True, "changed": [], "ended": "completed", "rules": [], "left": 0}))
@@ -89,7 +97,7 @@ for one in programs(Path(sys.argv[2])):
 
 def test_a_guard_that_lets_a_secret_out_is_told(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the program would print without a guard, where each attempt gets what it is after."""
-    monkeypatch.setattr(attack, "LANGUAGE", ("-c", UNGUARDED, "guard"))
+    monkeypatch.setattr(report, "LANGUAGE", ("-c", UNGUARDED, "guard"))
     assert main(["doctor", "--attack", "L2", "--trust-level", "local"]) == 3
     out = capsys.readouterr().out
     assert "        REACHED gi-frame: a secret of the host came out" in out.splitlines()
@@ -99,8 +107,8 @@ def test_a_guard_that_lets_a_secret_out_is_told(capsys: Captured, monkeypatch: p
 OPENED = """
 import sys
 from cellblock import Session
-from cellblock.attacks import __main__ as program, tables
-from cellblock.attacks.attack import Attack
+from cellblock_attacks import __main__ as program, tables
+from cellblock_attacks.attack import Attack
 Session.__init__.__kwdefaults__["mounts"] = {{"open": {folder!r}}}
 tables.BY_NAME["files-absolute-path"] = Attack(
     name="files-absolute-path", threat="W1", wall="none", expect="ENOENT", cell="attempt(read, 'open/secret')")
@@ -115,7 +123,7 @@ def test_a_wall_that_lets_a_secret_out_is_told(few: None, capsys: Captured, monk
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)  # for the account of a root's sessions
         (Path(folder) / "secret").write_text(canary)
-        monkeypatch.setattr(attack, "PROGRAM", ("-c", OPENED.format(folder=folder, canary=canary)))
+        monkeypatch.setattr(report, "PROGRAM", ("-c", OPENED.format(folder=folder, canary=canary)))
         assert main(["doctor", "--attack", "W1"]) == 3
     out = capsys.readouterr().out
     assert "        REACHED files-absolute-path: a secret of the host came out" in out.splitlines()
@@ -125,7 +133,7 @@ def test_a_wall_that_lets_a_secret_out_is_told(few: None, capsys: Captured, monk
 WITHOUT_NAMESPACES = """
 import sys
 from cellblock import Session
-from cellblock.attacks import __main__ as program
+from cellblock_attacks import __main__ as program
 Session.__init__.__kwdefaults__.update(walls="reduced", python={python!r})
 program.main(*sys.argv[1:2], sys.argv[2:])
 """
@@ -137,8 +145,8 @@ def test_a_wall_that_is_missing_is_told(
 ) -> None:
     """Sessions without namespaces, held against what is promised of those with them."""
     names = ("secrecy-host-name", "network-names")
-    monkeypatch.setattr(attack, "chosen", lambda ids, *, walls: [tables.BY_NAME[name] for name in names])
-    monkeypatch.setattr(attack, "PROGRAM", ("-c", WITHOUT_NAMESPACES.format(python=readable_python)))
+    monkeypatch.setattr(report, "chosen", lambda ids, *, walls: [tables.BY_NAME[name] for name in names])
+    monkeypatch.setattr(report, "PROGRAM", ("-c", WITHOUT_NAMESPACES.format(python=readable_python)))
     assert main(["doctor", "--attack", "W3", "W5"]) == 3
     out = capsys.readouterr().out
     assert f"FAILED secrecy-host-name: the answer was {socket.gethostname()!r}, that of the wall is 'cellblock'" in out
@@ -149,7 +157,7 @@ def test_a_machine_that_opens_no_session_is_told_why(
     few: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = 'print(\'{"failure": "namespaces: refused", "mechanism": "namespaces"}\')'
-    monkeypatch.setattr(attack, "PROGRAM", ("-c", program))
+    monkeypatch.setattr(report, "PROGRAM", ("-c", program))
     assert main(["doctor", "--attack", "W1"]) == 3
     assert capsys.readouterr().err == "cellblock: namespaces: refused\n"
 
@@ -157,7 +165,7 @@ def test_a_machine_that_opens_no_session_is_told_why(
 def test_a_program_that_ends_too_early_is_no_success(
     few: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attack, "PROGRAM", ("-c", "raise SystemExit('out of memory')"))
+    monkeypatch.setattr(report, "PROGRAM", ("-c", "raise SystemExit('out of memory')"))
     assert main(["doctor", "--attack", "W1"]) == 3
     assert "3 of 3 attacks were not made: the program that makes them ended (it said: out of memory)" in (
         capsys.readouterr().err

@@ -19,10 +19,10 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 
 from cellblock import AsyncSession, ExecutionLimits
-from cellblock.attacks.attack import prelude
-from cellblock.attacks.checkpoints import _END
-from cellblock.attacks.protocol import _FORGE, _MARKS
 from cellblock.wire.frames import MAX_FRAME_BYTES
+from cellblock_attacks.attack import prelude
+from cellblock_attacks.checkpoints import _END
+from cellblock_attacks.protocol import _FORGE, _MARKS
 
 MOST_STANDSTILL = 0.1
 """Seconds for which the loop may stand still beside what an idle one does, tenfold: other programs run here, too."""

@@ -1,19 +1,19 @@
-"""Files of many small programs: those of the tests, and those that come with the package."""
+"""Files of many small programs: those of the tests, and those of the attacks."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from cellblock.attacks.language.programs import ESCAPES as SHIPPED
-from cellblock.attacks.language.programs import GIVEN, Program, files, policy_for, programs
+from cellblock_attacks.language.programs import ESCAPES as SHIPPED
+from cellblock_attacks.language.programs import GIVEN, Program, files, policy_for, programs
 
 __all__ = ["ESCAPES", "GIVEN", "PARITY", "Program", "files", "last_line", "outcome", "policy_for", "programs"]
 
 HERE = Path(__file__).parent
 PARITY = HERE / "parity"
 ESCAPES = sorted([*files(SHIPPED), *files(HERE / "escapes")], key=lambda path: path.stem)
-"""The package's, and those that take their time limit or their memory."""
+"""Those of the attacks, and those that take their time limit or their memory."""
 
 _PLACE = re.compile(r'File "<cell 1>", line (\d+)')
 

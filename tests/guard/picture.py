@@ -189,7 +189,7 @@ def _children() -> list[str]:
 
 
 def attempt(source: str, grants: tuple[str, ...], given: dict[str, Any]) -> None:
-    """Make one, as cellblock.attacks.language does."""
+    """Make one, as cellblock_attacks.language does."""
     import toolbox
     import vaults
     from levels import local_session

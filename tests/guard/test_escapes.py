@@ -23,7 +23,7 @@ SPARE_MB = 250
 def outcomes(how: str, file: str) -> dict[str, dict[str, object]]:
     """What became of the attempts of a file, by name."""
     told = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "cellblock.attacks.language", how, str(FILES[file])],
+        [sys.executable, "-W", "ignore", "-m", "cellblock_attacks.language", how, str(FILES[file])],
         capture_output=True,
         text=True,
         timeout=110,

@@ -18,7 +18,7 @@ import pytest
 from pythons import VERSIONS, interpreters
 
 HERE = Path(__file__).parent
-NEEDED = ("cellblock", "anyio", "idna", "sniffio", "typing_extensions")
+NEEDED = ("cellblock", "cellblock_attacks", "anyio", "idna", "sniffio", "typing_extensions")
 """What an interpreter borrows of this one: packages of Python alone."""
 
 
@@ -73,6 +73,6 @@ def test_grown_programs_do_as_under_that_python(version: str, borrowed: str) -> 
     "file", [path for path in corpus.ESCAPES if path.stem != "L05_trusted"], ids=lambda path: path.stem
 )
 def test_attempts_reach_nothing_on_that_python(version: str, file: Path, borrowed: str) -> None:
-    found = _tried(version, borrowed, "-m", "cellblock.attacks.language", "guard", str(file))
+    found = _tried(version, borrowed, "-m", "cellblock_attacks.language", "guard", str(file))
     assert [one for one in found if one["canary"] or one["changed"] or one.get("left", one["ended"])] == []
     assert found

@@ -1,4 +1,4 @@
-"""Runs the attacks of `cellblock.attacks` as the user of the tests and, where that is root, as an ordinary user too."""
+"""Runs the attacks of `cellblock_attacks` as the user of the tests and, where that is root, as an ordinary user too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from accounts import Account, ordinary, own, why_no_other_user
 
-from cellblock.attacks import protocol, runner_insides, shown
+from cellblock_attacks import protocol, runner_insides, shown
 
 HERE = Path(__file__).parent
 
@@ -38,7 +38,7 @@ class Run:
 @pytest.fixture(scope="session")
 def runs(request: pytest.FixtureRequest) -> Iterator[dict[str, Run | str]]:
     """The attacks that this run of the tests selected, under way as each user at once; or why not as one."""
-    from cellblock.attacks.tables import ATTACKS
+    from cellblock_attacks.tables import ATTACKS
 
     def names(user: str) -> list[str]:
         wanted = _wanted(request.session, "outcomes", user)
@@ -159,5 +159,5 @@ def reduced_outcomes(
 
 def _start(account: Account, names: list[str], walls: str = "full") -> Run:
     canary = f"canary-{secrets.token_hex(16)}"
-    process = account.start("-m", "cellblock.attacks", canary, *names, env={"SECRET": canary, "ATTACKED_WALLS": walls})
+    process = account.start("-m", "cellblock_attacks", canary, *names, env={"SECRET": canary, "ATTACKED_WALLS": walls})
     return Run(process, names)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cellblock.attacks.tables import ATTACKS
+from cellblock_attacks.tables import ATTACKS
 
 
 def _rows():

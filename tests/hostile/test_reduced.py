@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cellblock.attacks.attack import Attack
-from cellblock.attacks.reduced import ANSWERS, ATTACKS, NOT_PROMISED, SHARED, refused
-from cellblock.attacks.tables import BY_NAME
-from cellblock.threats import THREATS
+from cellblock_attacks.attack import Attack
+from cellblock_attacks.reduced import ANSWERS, ATTACKS, NOT_PROMISED, SHARED, refused
+from cellblock_attacks.tables import BY_NAME
+from cellblock_attacks.threats import THREATS
 
 
 def _rows(attacks: tuple[Attack, ...]):

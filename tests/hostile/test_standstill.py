@@ -25,14 +25,14 @@ from cellblock import (
     Session,
     Versioned,
 )
-from cellblock.attacks.attack import prelude
-from cellblock.attacks.checkpoints import _END
-from cellblock.attacks.protocol import _FORGE, _MARKS
 from cellblock.errors import CellblockError, LogError
 from cellblock.models import connect
 from cellblock.models.assembling import Assembly
 from cellblock.models.retrying import Patience, persist
 from cellblock.session.hostloop import our_loop
+from cellblock_attacks.attack import prelude
+from cellblock_attacks.checkpoints import _END
+from cellblock_attacks.protocol import _FORGE, _MARKS
 
 pytestmark = [pytest.mark.alone, pytest.mark.hostile, pytest.mark.threat("W7"), pytest.mark.threat("W11")]
 

@@ -282,6 +282,13 @@ def test_interrupt_is_an_error_of_the_cell(session: Session) -> None:
     assert "cellblock" not in cell.error.traceback
 
 
+@pytest.mark.parametrize("source", ["exit()", "quit()", "exit(3)", "quit('done')"])
+def test_leaving_takes_nothing_from_later_cells(session: Session, source: str) -> None:
+    session.run(source)
+    cell = session.run("import sys\nhelp(len)\nsys.stdin.closed, repr(exit)")
+    assert (cell.error, cell.value) == (None, (False, "Use exit() or Ctrl-D (i.e. EOF) to exit"))
+
+
 @pytest.mark.parametrize("source", ["import sys; sys.exit()", "exit(0)", "raise SystemExit", "quit()"])
 def test_leaving_with_success_completes_the_cell(session: Session, source: str) -> None:
     session.run("x = 1")

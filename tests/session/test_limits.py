@@ -11,8 +11,8 @@ import pytest
 from family_tree import below, soon
 
 from cellblock import CellState, ExecutionLimits, Session
-from cellblock.attacks.attack import prelude
-from cellblock.attacks.protocol import _FORGE
+from cellblock_attacks.attack import prelude
+from cellblock_attacks.protocol import _FORGE
 
 
 def hang(session: Session, source: str) -> None:

@@ -64,7 +64,7 @@ def ordinary(folder: Path, program: Path | None = None) -> Account:
     home, modules = folder / "home", folder / "modules"
     home.mkdir()
     os.chown(home, account.pw_uid, account.pw_gid)
-    for name in ("cellblock", "anyio", "backports.zstd", "idna", "sniffio", "typing_extensions"):
+    for name in ("cellblock", "cellblock_attacks", "anyio", "backports.zstd", "idna", "sniffio", "typing_extensions"):
         _copy(name, modules)
     if program is not None:
         shutil.copy(program, modules)

@@ -47,7 +47,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--attack", nargs="*", metavar="CLASS",
         help="make the attacks of the test suite, against canaries on this machine: of these classes of "
-        "docs/security.md (W1 to W10; at the level local L1 to L9), of all, or of those that lead out of a session",
+        "docs/security.md (W1 to W10; at the level local L1 to L9), of all, or of those that lead out of a session; "
+        "pip install ./attacks in a checkout of cellblock installs them",
     )  # fmt: skip
     parser.add_argument(
         "--trust-level",
@@ -88,13 +89,17 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 
 def _attack(arguments: argparse.Namespace) -> int:
-    from cellblock.cli import attack
-
     try:
-        ids = attack.classes(arguments.attack, arguments.trust_level)
+        from cellblock_attacks import report
+    except ModuleNotFoundError as missing:
+        if missing.name != "cellblock_attacks":
+            raise
+        raise Unusable("the attacks are not installed: pip install ./attacks in a checkout of cellblock") from None
+    try:
+        ids = report.classes(arguments.attack, arguments.trust_level)
     except ValueError as error:
         raise Unusable(str(error)) from None
-    held = attack.report(
+    held = report.report(
         ids, trust_level=arguments.trust_level, walls=arguments.walls or "full", as_json=arguments.json
     )
     return DONE if held else STOPPED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _sitebuiltins
 import gc
 import os
 import signal
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from resource import RLIMIT_DATA
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from cellblock.hosting import sockets
 from cellblock.walls import Applied, Unavailable
@@ -97,6 +98,7 @@ def run(
     lead_to_door(setup["limits"]["door"])
     lead_to_packages(layout.PACKAGES, door=bool(setup["limits"]["door"]))
     sys.argv[:] = [""]
+    _sitebuiltins.Quitter.__call__ = _leave  # type: ignore[method-assign]
     sys.path.append(room.workspace)
     sys.dont_write_bytecode = True
     threading.stack_size(_STACK_BYTES)
@@ -130,6 +132,11 @@ def run(
         scoped=beginning.get("scoped") is True,
     )
     _serve(worker)
+
+
+def _leave(self: object, code: object = None) -> NoReturn:
+    """What `exit()` and `quit()` do in a cell: end it. Python's own close stdin first, which later cells have too."""
+    raise SystemExit(code)
 
 
 def _serve(worker: Worker) -> None:

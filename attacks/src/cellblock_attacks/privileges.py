@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cellblock.attacks.attack import Attack, Table, one_of
-from cellblock.attacks.host import TRUST_LEVEL
+from cellblock_attacks.attack import Attack, Table, one_of
+from cellblock_attacks.host import TRUST_LEVEL
 
 _SECCOMP = "seccomp"
 _ENDED_BY_THE_CONTAINER = (

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later
-from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
+from cellblock_attacks.attack import Attack, Holds, Table, beginning, host_later
+from cellblock_attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 BRIEF = replace(LIMITS, timeout_seconds=0.6, interrupt_grace_seconds=0.2)
 _DATA = "RLIMIT_DATA"

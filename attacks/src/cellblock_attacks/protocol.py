@@ -13,9 +13,9 @@ from dataclasses import replace
 import anyio
 
 from cellblock import AsyncSession, ExecutionLimits, Opaque, Session
-from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later, one_of, subset_of
-from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
-from cellblock.attacks.resources import BRIEF, TIMEOUT, peak_growth
+from cellblock_attacks.attack import Attack, Holds, Table, beginning, host_later, one_of, subset_of
+from cellblock_attacks.host import LIMITS, Host, outcome_of, refusal_of
+from cellblock_attacks.resources import BRIEF, TIMEOUT, peak_growth
 
 _FORGE = """
 import json, socket, struct, sys

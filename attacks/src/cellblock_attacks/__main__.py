@@ -1,4 +1,4 @@
-"""`python -m cellblock.attacks [--twice] CANARY NAME…`: makes attacks in one session, and prints what became of each.
+"""`python -m cellblock_attacks [--twice] CANARY NAME…`: makes attacks in one session, and prints what became of each.
 
 A JSON line an attack, with what it `reached` and what else `failed`. With `--twice` one that reached nothing and did
 not meet its wall either is made again, since on a busy machine some come too late; the second outcome counts. Where no
@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cellblock import CellblockError, IsolationUnavailable, Session
-from cellblock.attacks import reduced
-from cellblock.attacks.attack import Attack, prelude
-from cellblock.attacks.host import LIMITS, WALLS, Host, hosting, outcome_of
-from cellblock.attacks.tables import BY_NAME
-from cellblock.attacks.tables import BY_NAME as FULL
+from cellblock_attacks import reduced
+from cellblock_attacks.attack import Attack, prelude
+from cellblock_attacks.host import LIMITS, WALLS, Host, hosting, outcome_of
+from cellblock_attacks.tables import BY_NAME
+from cellblock_attacks.tables import BY_NAME as FULL
 
 _HANG_SECONDS = 25.0
 
@@ -93,7 +93,7 @@ def _end(number: int, frame: object) -> None:
 
 
 Outcome = Mapping[str, object]
-"""One line of `python -m cellblock.attacks`: an attack's answer, and what was found on the host afterwards."""
+"""One line of `python -m cellblock_attacks`: an attack's answer, and what was found on the host afterwards."""
 
 
 def reached(outcome: Outcome) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, host_later, one_of
-from cellblock.attacks.host import LIMITS, Host, outcome_of
-from cellblock.attacks.network import _DESCRIPTORS
+from cellblock_attacks.attack import Attack, host_later, one_of
+from cellblock_attacks.host import LIMITS, Host, outcome_of
+from cellblock_attacks.network import _DESCRIPTORS
 
 _LIST = "the door's list, on the host"
 _PORTS = "Landlock: the door's port alone"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, host_later, one_of, prelude, subset_of
-from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
+from cellblock_attacks.attack import Attack, host_later, one_of, prelude, subset_of
+from cellblock_attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 _READ_ONLY = "a read-only mount"
 _SECCOMP = "seccomp"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from cellblock.attacks.attack import Attack, Table, one_of
-from cellblock.attacks.host import Host, refusal_of
+from cellblock_attacks.attack import Attack, Table, one_of
+from cellblock_attacks.host import Host, refusal_of
 
 _DATA = "what comes out is data, escaped where it is shown"
 

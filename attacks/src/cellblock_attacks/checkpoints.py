@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, Table, host_later
-from cellblock.attacks.host import LIMITS, Host, outcome_of
+from cellblock_attacks.attack import Attack, Table, host_later
+from cellblock_attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter"
 _SECCOMP = "seccomp"

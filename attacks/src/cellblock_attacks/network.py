@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, one_of
-from cellblock.attacks.host import LIMITS, Host, outcome_of
+from cellblock_attacks.attack import Attack, one_of
+from cellblock_attacks.host import LIMITS, Host, outcome_of
 
 _NAMESPACE = "the network namespace: its loopback is the session's own"
 _UNREACHABLE = "the network namespace: no route leads out"

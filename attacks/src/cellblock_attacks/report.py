@@ -1,4 +1,4 @@
-"""`cellblock doctor --attack`: the attacks of the test suite, made on this machine against canaries, class by class."""
+"""The attacks made on this machine against canaries, and told class by class: `cellblock doctor --attack`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from cellblock.cli.terminal import Paint, write_data
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.hosting.unique import unique_word
 from cellblock.text import plain, read_json
-from cellblock.threats import BY_ID, THREATS
+from cellblock_attacks import reduced, tables
+from cellblock_attacks.attack import Attack
+from cellblock_attacks.language.programs import ESCAPES, Program, failed, files, programs, reached, wall_of
+from cellblock_attacks.threats import BY_ID, THREATS
 
-if TYPE_CHECKING:
-    from cellblock.attacks.attack import Attack
-    from cellblock.attacks.language.programs import Program
-
-PROGRAM = ("-m", "cellblock.attacks", "--twice")
+PROGRAM = ("-m", "cellblock_attacks", "--twice")
 DEFAULT = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W10")
 """Classes that lead out of a session. Those of the wire and of the runner's insides take longer than all of these."""
 
 LOCAL = ("L1", "L2", "L3", "L4", "L5", "L6", "L8", "L9")
 """At the level local. Attempts at outliving the limits are not among them: each takes as long as it may."""
 
-LANGUAGE = ("-W", "ignore", "-m", "cellblock.attacks.language", "guard")
+LANGUAGE = ("-W", "ignore", "-m", "cellblock_attacks.language", "guard")
 _PATIENT = {"LIMIT": "4", "PATIENCE": "20"}
 """Seconds: none of these attempts is to come to its time limit, on a machine that does more either."""
 
@@ -74,16 +73,12 @@ def classes(words: list[str], trust_level: str = "isolated") -> tuple[str, ...]:
 
 
 def _walled() -> tuple[str, ...]:
-    from cellblock.attacks.tables import ATTACKS
-
-    tried = {attack.threat for attack in ATTACKS}
+    tried = {attack.threat for attack in tables.ATTACKS}
     return tuple(threat.id for threat in THREATS if threat.id in tried)
 
 
 def chosen(ids: Iterable[str], *, walls: str = "full") -> list[Attack]:
     """The attacks of these classes, one class after the other."""
-    from cellblock.attacks import reduced, tables
-
     attacks = reduced.BY_NAME if walls == "reduced" else tables.BY_NAME
     wanted = list(ids)
     return sorted((one for one in attacks.values() if one.threat in wanted), key=lambda one: wanted.index(one.threat))
@@ -111,8 +106,6 @@ def made(attacks: list[Attack], *, trust_level: str, walls: str) -> Iterator[Tri
 
 def made_locally(ids: tuple[str, ...]) -> Iterator[Tried]:
     """Make the attempts at the guard of these classes, each in a process. Leaving early ends it."""
-    from cellblock.attacks.language.programs import failed, reached, wall_of
-
     for path, attempts in attempts_of(ids).items():
         by_name = {attempt.name: attempt for attempt in attempts}
         began = time.monotonic()
@@ -132,8 +125,6 @@ def made_locally(ids: tuple[str, ...]) -> Iterator[Tried]:
 
 def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
     """The attempts that this Python can make, by file, of the files that hold some of these classes."""
-    from cellblock.attacks.language.programs import ESCAPES, files, programs
-
     made = {
         path: [one for one in programs(path) if one.runs_here and "open" not in one.keys] for path in files(ESCAPES)
     }

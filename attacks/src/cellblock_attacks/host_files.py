@@ -7,8 +7,8 @@ import threading
 import time
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later, one_of
-from cellblock.attacks.host import LIMITS, Host, refusal_of
+from cellblock_attacks.attack import Attack, Holds, Table, beginning, host_later, one_of
+from cellblock_attacks.host import LIMITS, Host, refusal_of
 
 _BENEATH = "openat2 with RESOLVE_BENEATH on the host's side"
 _NOT_REGULAR = "the host opens without waiting and takes regular files alone"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellblock.attacks.attack import Attack, Table, one_of, subset_of
+from cellblock_attacks.attack import Attack, Table, one_of, subset_of
 
 _ROOT = "the session's root holds no such path"
 _READ_ONLY = "read-only mounts, and Landlock before them"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cellblock.attacks.attack import Attack, Holds, Table, subset_of
-from cellblock.attacks.host import TRUST_LEVEL, Host
+from cellblock_attacks.attack import Attack, Holds, Table, subset_of
+from cellblock_attacks.host import TRUST_LEVEL, Host
 
 _EXEC = "the family is started by exec with an environment of its own"
 

@@ -1,8 +1,8 @@
 """A program: makes every attempt of a file to get out, and prints what became of each as JSON lines.
 
-    python -m cellblock.attacks.language guard FILE
+    python -m cellblock_attacks.language guard FILE
         behind the guard, at the level `local`, but for those that are known to succeed (`open`)
-    python -m cellblock.attacks.language plain FILE
+    python -m cellblock_attacks.language plain FILE
         in plain CPython, with nothing in the way: which shows that the attempt is one
 
 Each is made in a process of its own, which is killed if it does not answer.
@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from cellblock import ExecutionLimits, Session
-from cellblock.attacks.language.programs import GIVEN, Program, policy_for, programs
+from cellblock_attacks.language.programs import GIVEN, Program, policy_for, programs
 
 RULE = re.compile(r"\[([a-z]+)\]")
 LIMIT_SECONDS, PATIENCE = float(os.environ.get("LIMIT", "0.4")), float(os.environ.get("PATIENCE", "6"))

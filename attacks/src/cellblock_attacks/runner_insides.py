@@ -6,9 +6,9 @@ import time
 from typing import cast
 
 from cellblock import ExecutionLimits, Session
-from cellblock.attacks.attack import Attack, Holds, Table, beginning, host_later, one_of
-from cellblock.attacks.host import LIMITS, Host, outcome_of
-from cellblock.attacks.resources import BRIEF, TIMEOUT
+from cellblock_attacks.attack import Attack, Holds, Table, beginning, host_later, one_of
+from cellblock_attacks.host import LIMITS, Host, outcome_of
+from cellblock_attacks.resources import BRIEF, TIMEOUT
 
 _KEPT = "the worker keeps what it needs for itself"
 _MADE_ANEW = "a checkpoint takes the place of the process"

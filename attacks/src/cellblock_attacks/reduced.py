@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks import host_files, processes, tables
-from cellblock.attacks.attack import Attack, Holds, host_later, one_of, subset_of
-from cellblock.attacks.host import LIMITS, Host, outcome_of, refusal_of
+from cellblock_attacks import host_files, processes, tables
+from cellblock_attacks.attack import Attack, Holds, host_later, one_of, subset_of
+from cellblock_attacks.host import LIMITS, Host, outcome_of, refusal_of
 
 _REFUSALS = {"EACCES", "EAFNOSUPPORT", "ENOENT", "EPERM", "EPROTONOSUPPORT", "EROFS", "ESRCH", "EXDEV"}
 _RAISED = (
@@ -188,8 +188,8 @@ def _found(marker: str) -> list[int]:
 
 _VICTIM = """
 import sys, threading
-from cellblock.attacks.host import LIMITS, outcome_of
-from cellblock.attacks.reduced import _DAEMON
+from cellblock_attacks.host import LIMITS, outcome_of
+from cellblock_attacks.reduced import _DAEMON
 from cellblock import Session
 sessions = [Session(limits=LIMITS) for _ in range(2)]
 for session in sessions:

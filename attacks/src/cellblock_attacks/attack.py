@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
 
-from cellblock.attacks.host import WALLS, Host
+from cellblock_attacks.host import WALLS, Host
 
 P = ParamSpec("P")
 

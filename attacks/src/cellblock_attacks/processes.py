@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from cellblock import Session
-from cellblock.attacks.attack import Attack, Table
-from cellblock.attacks.host import LIMITS, TRUST_LEVEL, Host, outcome_of
 from cellblock.hosting.waiting import ready
+from cellblock_attacks.attack import Attack, Table
+from cellblock_attacks.host import LIMITS, TRUST_LEVEL, Host, outcome_of
 
 _SCOPE = "Landlock's signal scope: init is outside of the session's domain"
 _NAMESPACE = "the pid namespace"
@@ -110,8 +110,8 @@ def _kill(session: Session) -> None:
 
 _VICTIM = """
 import sys
-from cellblock.attacks.host import LIMITS, outcome_of
-from cellblock.attacks.processes import _DAEMON
+from cellblock_attacks.host import LIMITS, outcome_of
+from cellblock_attacks.processes import _DAEMON
 from cellblock import Session
 sessions = [Session(limits=LIMITS) for _ in range(2)]
 for session in sessions:

@@ -6,9 +6,9 @@ import time
 from typing import cast
 
 from cellblock import CellblockError, Session
-from cellblock.attacks.attack import Attack, Table, host_later, subset_of
-from cellblock.attacks.checkpoints import _END, CLAIM
-from cellblock.attacks.host import LIMITS, Host, outcome_of
+from cellblock_attacks.attack import Attack, Table, host_later, subset_of
+from cellblock_attacks.checkpoints import _END, CLAIM
+from cellblock_attacks.host import LIMITS, Host, outcome_of
 
 _SUPERVISOR = "init answers signals, as the supervisor of the system call filter: none reaches a branch's processes"
 _HIDDEN = "a branch's processes are not dumpable, and their memory is of a user namespace that no session has rights in"
