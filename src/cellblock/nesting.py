@@ -18,13 +18,15 @@ class Nesting:
         self._depth = 0
         self.quotes = ""
         """Those of the text that is open; "" where none is."""
+        self.continued = False
+        """True if the last line ends with a backslash that joins it to the next."""
 
     @property
     def is_open(self) -> bool:
         return self._depth > 0 or bool(self.quotes)
 
     def add(self, line: str) -> None:
-        at = 0
+        at, self.continued = 0, line.endswith("\\")
         while True:
             if self.quotes:
                 end = _ENDS[self.quotes].match(line, at)
@@ -39,5 +41,7 @@ class Nesting:
                 self.quotes = piece[0]
             elif piece[0] in "([{":
                 self._depth += 1
+            elif piece[0][0] == "#":
+                self.continued = False
             elif piece[0] in ")]}":
                 self._depth = max(self._depth - 1, 0)

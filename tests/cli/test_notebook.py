@@ -41,6 +41,15 @@ def test_cells_run_in_one_session_and_the_document_keeps_its_text(cellblock: Cel
     assert [cell.execution_count for cell in document.cells[1:]] == [1, 2, 3]
 
 
+def test_lines_of_ipython_do_what_they_do_there(cellblock: Cellblock, tmp_path: Path) -> None:
+    rows = ("%%writefile rows.csv\na,b\n1,2", "%%writefile -a {name}\n3,4", "print(open('rows.csv').read())")
+    listed = ("found = !ls {name} $name\nfound", "!echo {name} \\\n  $name", "!!echo hi")
+    _write(tmp_path / "in.ipynb", "name = 'rows.csv'", *rows, *listed)
+    done = cellblock("notebook", "run", "in.ipynb")
+    assert (done.returncode, done.stderr) == (0, b"cellblock: 7 of 7 cells ran\n")
+    assert done.stdout == b"a,b\n1,2\n3,4\n\n['rows.csv', 'rows.csv']\nrows.csv rows.csv\n['hi']\n"
+
+
 def test_a_document_that_was_run_is_run_again_to_the_same(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb", "import random\nrandom.seed(1)", "random.random()")
     cellblock("notebook", "run", "in.ipynb", "--save", "once.ipynb")

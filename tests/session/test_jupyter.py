@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from textwrap import dedent
+from types import SimpleNamespace
+
 import pytest
 
 from cellblock import Cell, CellState, Notebook
@@ -33,7 +37,11 @@ def _runs(source: object) -> tuple[str, str]:
         ("%cd data/2024\nx", "python", "__import__('os').chdir('data/2024')\nx"),
         ("s = '''\n%time is money\n'''", "python", "s = '''\n%time is money\n'''"),
         ("%who", "python", "%who"),
-        ("%%writefile a.py\nx", "python", "with open('a.py', 'w') as _file:\n    _file.write('x')\ndel _file"),
+        ("%%writefile a.py\nx", "python", "with open('a.py', 'w') as _file:\n    _file.write('x\\n')\ndel _file"),
+        ("%%file 'a b.py' --append\nx\n", "python",
+         "with open('a b.py', 'a') as _file:\n    _file.write('x\\n')\ndel _file"),
+        ("%%writefile a b.py\nx", "python", "%%writefile a b.py\nx"),
+        ("%%writefile 'a\nx", "python", "%%writefile 'a\nx"),
         ("%pip install a\nx", "python", "_ = __import__('os').system('pip install a')\nx"),
         ("a = !ls '*'", "python", "a = __import__('os').popen(\"ls '*'\").read().splitlines()"),
         ('a = """\nb = !ls\n"""', "python", 'a = """\nb = !ls\n"""'),
@@ -42,10 +50,51 @@ def _runs(source: object) -> tuple[str, str]:
         ("??os.path", "python", "help(os.path)"),
         ("%timeit -n 10 -r3 f(x)", "python", "f(x)"),
         ("x = 7 \\\n% 4", "python", "x = 7 \\\n% 4"),
+        ("x = 'a\\\n!ls'", "python", "x = 'a\\\n!ls'"),
+        ("x = [\n!ls\n]", "python", "x = [\n!ls\n]"),
+        ("# a \\\n%time x", "python", "# a \\\nx"),
+        ("!echo one \\\n    two \\\n3", "shell", "echo one      two  3"),
+        ("x\n!echo '(' \\\n two\n!ls", "python",
+         "x\n_ = __import__('os').system(\"echo '('   two\")\n_ = __import__('os').system('ls')"),
+        ("%cd 'a b'", "python", "__import__('os').chdir('a b')"),
+        ("!!ls", "python", "__import__('os').popen('ls').read().splitlines()"),
     ],
-)
+)  # fmt: skip
 def test_what_a_session_runs_for_a_cell(source: object, kind: str, runs: str) -> None:
     assert _runs(source) == (kind, runs)
+
+
+@pytest.mark.parametrize(
+    ("command", "filled"),
+    [
+        ("{name} $name", "a.csv a.csv"),
+        ("{name!r:>8} {len(name)} {1 + 1:0{3 - 1}d}", " 'a.csv' 5 02"),
+        ("{name}: $name.", "a.csv: a.csv."),
+        ("$name $name.missing", "$name $name.missing"),
+        ("'$name' $$name {{x}}", "'$name' $name {x}"),
+        ("$name $missing", "$name $missing"),
+        ("{name} {1 / 0}", "{name} {1 / 0}"),
+        ("{name} {", "{name} {"),
+        ("{name!x} {a,b} ${HOME}", "{name!x} {a,b} ${HOME}"),
+        ("{name:{name:{name}}}", "{name:{name:{name}}}"),
+    ],
+)
+@pytest.mark.parametrize("line", ["!{}", "x = !{}", "%cd {}", "    !!{}", "%%writefile \"{}\"\n1"])
+def test_what_a_line_has_of_python_is_filled_in_as_in_ipython(command: str, filled: str, line: str) -> None:
+    """All of it, or nothing."""
+    kind, code = _runs(line.replace("{}", command))
+    if kind == "shell":
+        assert code == filled
+        return
+    given: list[str] = []
+
+    def take(text: str, how: str = "") -> StringIO:
+        given.append(text)
+        return StringIO()
+
+    system = SimpleNamespace(system=take, chdir=take, popen=take)
+    exec(dedent(code), {"name": "a.csv", "__import__": lambda _: system, "open": take})
+    assert given == [filled]
 
 
 @pytest.mark.parametrize(

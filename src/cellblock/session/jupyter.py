@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import split
+from string import Formatter
 from typing import Any, Literal
 
 from cellblock.cell import Cell, CellState
@@ -27,9 +29,16 @@ _DISPLAY = re.compile(r"%(?:matplotlib|config|load_ext|reload_ext|autoreload|aut
 _CD = re.compile(r"%cd\s+(?P<path>\S.*)")
 _LINE = re.compile(r"(?P<indent>[ \t]*+)(?P<magic>[%!].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})")
 _TIMED = re.compile(r"%(?:time|timeit|prun|memit)\s++(?:-\w++\s++(?:\d++\s++)?)*+(?P<code>.+)")
-_COMMAND = re.compile(r"(?:!(?!=)|%(?=(?:pip|conda|mamba|ls|mkdir|cat|cp|mv|rm)\b))(?P<command>.+)")
-_CAPTURED = re.compile(r"(?P<target>[\w., \t]++=[ \t]*+)!(?P<command>.+)")
-_FILE = re.compile(r"%%(?:writefile|file)\s+(?P<append>-a\s+)?(?P<path>\S.*)")
+_COMMAND = re.compile(r"(?:!(?![=!])|%(?=(?:pip|conda|mamba|ls|mkdir|cat|cp|mv|rm)\b))(?P<command>.+)")
+_LISTED = re.compile(r"(?:!!|%(?:sx|system)\s)(?P<command>.+)")
+_CAPTURED = re.compile(r"(?P<target>[\w., \t]++=[ \t]*+)!(?![!=])(?P<command>.+)")
+_OURS = re.compile(r"[ \t]*+(?:[%!?]|[\w., \t]++=[ \t]*+!)")
+_BARE = re.compile(r"!(?![!=]).*")
+_FILE = re.compile(r"%%(?:writefile|file)\s+(?P<words>\S.*)")
+_APPENDS = ("-a", "--append")
+_DOLLAR = re.compile(r"'[^']*'|\$(?P<twice>\$?)(?P<name>[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+)")
+_POPEN, _LINES = "__import__('os').popen(", ").read().splitlines()"
+_CONVERSIONS = {None: "", "r": "repr", "s": "str", "a": "ascii"}
 _HELP = re.compile(r"\?{0,2}(?P<name>[A-Za-z_][\w.]*)\?{0,2}")
 
 
@@ -150,42 +159,96 @@ def _runs(source: str) -> tuple[Literal["python", "shell"], str]:
     first, _, rest = source.lstrip().partition("\n")
     if first.strip() in _SHELLS:
         return "shell", rest
-    lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if lines and all(line.startswith("!") for line in lines):
-        return "shell", "\n".join(line[1:] for line in lines)
-    if (file := _FILE.fullmatch(first.strip())) is not None:
-        how = "a" if file["append"] else "w"
-        return "python", f"with open({file['path']!r}, {how!r}) as _file:\n    _file.write({rest!r})\ndel _file"
+    if (file := _written(first.strip(), rest)) is not None:
+        return "python", file
     if first.startswith("%%"):
         if _TIMES.fullmatch(first.strip()) is None:
             return "python", source
         source = rest
-    return "python", "\n".join(_lines(source))
+    lines = list(_logical(source))
+    told = [line for line, _ in lines if line.strip() and not line.lstrip().startswith("#")]
+    if told and all(_BARE.fullmatch(line) and _filled(line) is None for line in told):
+        return "shell", "\n".join(line[1:] for line in told)
+    return "python", "\n".join(_line(line) if begins else line for line, begins in lines)
 
 
-def _lines(source: str) -> Iterator[str]:
-    """The lines as Python. Those in a text of several lines belong to it."""
-    text = Nesting()
-    for line in source.split("\n"):
-        yield line if text.quotes else _line(line)
-        text.add(line)
+def _written(magic: str, body: str) -> str | None:
+    """Code for a cell that writes its text to a file; None for any other, and where no one name is given."""
+    if (file := _FILE.fullmatch(magic)) is None:
+        return None
+    with suppress(ValueError):  # a quote that nothing closes
+        words = split(file["words"])
+        names = [word for word in words if word not in _APPENDS]
+        if len(names) == 1 and not names[0].startswith("-"):
+            how = "a" if len(words) > 1 else "w"
+            text = f"{body}\n" if body and not body.endswith("\n") else body
+            writes = f", {how!r}) as _file:\n    _file.write({text!r})\ndel _file"
+            return _with("with open(", names[0], writes)
+    return None
+
+
+def _logical(source: str) -> Iterator[tuple[str, bool]]:
+    """Lines, and whether each begins a statement. Those of IPython that a backslash continues are one."""
+    text, lines = Nesting(), iter(source.split("\n"))
+    for line in lines:
+        begins = not (text.is_open or text.continued)
+        if begins and _OURS.match(line):
+            while line.endswith("\\") and (more := next(lines, None)) is not None:
+                line = f"{line[:-1]} {more}"
+        else:
+            text.add(line)
+        yield line, begins
 
 
 def _line(line: str) -> str:
     """A line that is IPython's and not Python's, as Python."""
     if (captured := _CAPTURED.fullmatch(line)) is not None:  # the lines that a command prints, bound to a name
-        return f"{captured['target']}__import__('os').popen({captured['command']!r}).read().splitlines()"
+        return _with(f"{captured['target']}{_POPEN}", captured["command"], _LINES)
     if (match := _LINE.fullmatch(line.rstrip())) is None:
         return line
     indent, magic = match["indent"], match["magic"]
     if (command := _COMMAND.fullmatch(magic)) is not None:
-        return f"{indent}_ = __import__('os').system({command['command'].strip()!r})"
+        return _with(f"{indent}_ = __import__('os').system(", command["command"].strip(), ")")
+    if (listed := _LISTED.fullmatch(magic)) is not None:
+        return _with(f"{indent}{_POPEN}", listed["command"], _LINES)
     if (asked := _HELP.fullmatch(magic)) is not None:
         return f"{indent}help({asked['name']})"
     if _DISPLAY.fullmatch(magic):
         return f"{indent}pass  # {magic}"
     if (moved := _CD.fullmatch(magic)) is not None:
-        return f"{indent}__import__('os').chdir({moved['path']!r})"
+        path = moved["path"]
+        bare = path[1:-1] if len(path) > 1 and path[0] == path[-1] in ("'", '"') else path
+        return _with(f"{indent}__import__('os').chdir(", bare, ")")
     if (timed := _TIMED.fullmatch(magic)) is not None:
         return f"{indent}{timed['code']}"
     return line
+
+
+def _with(before: str, text: str, after: str) -> str:
+    """Code around a text. What it has of Python is filled in as in IPython: all of it, or none where that fails."""
+    if (filled := _filled(text)) is None:
+        return f"{before}{text!r}{after}"
+    indent = before[: len(before) - len(before.lstrip())]
+    return f"{indent}try: _ = {filled}\n{indent}except Exception: _ = {text!r}\n{before}_{after}"
+
+
+def _filled(text: str, deepest: int = 2) -> str | None:
+    """An expression for a text whose $names and {expressions} are filled in; None where there are none."""
+    parts: list[str] = []
+    try:
+        for literal, field, spec, conversion in Formatter().parse(text):
+            at = 0
+            for found in _DOLLAR.finditer(literal):
+                if found["name"] is not None:
+                    parts += [repr(literal[at : found.start()] + found["twice"]), f"format(eval({found['name']!r}))"]
+                    if found["twice"]:
+                        parts[-1] = repr(found["name"])
+                    at = found.end()
+            parts.append(repr(literal[at:]))
+            if field is not None:
+                value = f"{_CONVERSIONS[conversion]}(eval({field!r}))"
+                form = repr(spec) if not spec or deepest == 1 else _filled(spec, deepest - 1) or repr(spec)
+                parts.append(f"format({value}, {form})")
+    except (ValueError, KeyError):  # braces that are no fields
+        return None
+    return None if parts in ([], [repr(text)]) else f"''.join([{', '.join(parts)}])"

@@ -492,6 +492,56 @@ def test_the_same_call_at_another_step_is_carried_out(threads: Threads) -> None:
     assert told(state) == ["1", "2", "3"]
 
 
+def carried_out(threads: Threads, message: AIMessage, node: type[ToolNode] = SandboxToolNode) -> list[str]:
+    """What the tools of a graph of one's own tell, whose model's message goes to them as it is."""
+    graph = StateGraph(AgentState)
+    graph.add_node("ask", lambda state: {"messages": [message]})
+    graph.add_node("tools", node(create_sandbox_tools(threads)))
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", "tools")
+    graph.add_edge("tools", END)
+    return told(graph.compile(checkpointer=InMemorySaver()).invoke({"messages": [("user", "go")]}, at()))
+
+
+_TWO = "```txt\nONE\n```\n```txt\nTWO\n```"
+_SHARED = "Error: 2 calls of the message have the id {!r} (none of them was carried out: make one call in a message)"
+_LOOK = says("", call("python_run", code="import os; sorted(os.listdir()), globals().get('n')"))
+
+
+@pytest.mark.parametrize("node", [SandboxToolNode, ToolNode])
+@pytest.mark.parametrize("code", ["n = globals().get('n', 0) + 1", "n = 2"], ids=["twins", "others"])
+def test_calls_that_share_an_id_are_refused(threads: Threads, code: str, node: type[ToolNode]) -> None:
+    calls = [call("python_run", id="call_0", code=one) for one in ("n = globals().get('n', 0) + 1", code)]
+    assert carried_out(threads, says("", *calls), node) == [_SHARED.format("call_0")] * 2
+    assert carried_out(threads, _LOOK) == ["([], None)"]
+
+
+@pytest.mark.parametrize("id_", ["call_0", "\ud800", None])
+def test_content_of_calls_that_share_an_id_is_nobodys(threads: Threads, id_: str | None) -> None:
+    calls = [call("file_write", id="x", file_path=path, description="") for path in ("one.txt", "two.txt")]
+    message = says(_TWO, *calls)
+    for one in message.tool_calls:
+        one["id"] = id_ or ""
+    assert carried_out(threads, message) == [_SHARED.format("\ufffd" if id_ == "\ud800" else id_ or "")] * 2
+    assert carried_out(threads, _LOOK) == ["([], None)"]
+
+
+@pytest.mark.parametrize("id_", ["\ud800", "x" * 2_000])
+def test_any_id_tells_a_call_apart(threads: Threads, id_: str) -> None:
+    calls = [call("file_write", id=id_, file_path="one.txt", description=""), call("python_run", id="b", code="1")]
+    assert carried_out(threads, says("```txt\nONE\n```", *calls)) == ["Wrote one.txt: 3 bytes.", "1"]
+    assert carried_out(threads, says("", call("python_run", id=id_, code="2"))) == ["2"]
+
+
+def test_done_before_is_believed_of_the_same_arguments_alone(threads: Threads) -> None:
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    said = []
+    for path, code in [("a.py", "n = globals().get('n', 0) + 1\nn")] * 2 + [("b.py", "n + 10")]:
+        given = {"file_path": path, "_state": {"pending_content": code}, "tool_call_id": "1"}
+        said.append(tools["python_run_prepared"].invoke(given, at(checkpoint_ns="step")).resume)
+    assert said == ["1", "1", "11"]
+
+
 # ---------------------------------------------------------------------------------------- somebody's own
 
 

@@ -23,7 +23,7 @@ from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
 from cellblock.session.record import MOST_NOTE
 from cellblock.session.session import AsyncSession
-from cellblock.text import cut, name, row, valid
+from cellblock.text import cut, name, row, valid, write_json
 
 MOST_FILE_BYTES = 20 * 2**20
 """Of a file that a tool writes, or edits."""
@@ -83,9 +83,13 @@ class Call:
         return given
 
 
-def key_of(call_id: str, task: str) -> str:
-    """What tells a call apart: its id, and the step of the graph that it is made in. "" where either is not known."""
-    return hashlib.sha256(f"{call_id}\0{task}".encode()).hexdigest()[:24] if call_id and task else ""
+def key_of(call_id: str, task: str, name: str, arguments: dict[str, Any]) -> str:
+    """What tells a call apart: its id, the step of the graph that it is made in, its tool and its arguments.
+
+    "" where its id or the step is not known.
+    """
+    told = write_json([call_id, task, name, arguments])
+    return hashlib.sha256(told.encode()).hexdigest()[:24] if call_id and task else ""
 
 
 # ------------------------------------------------------------------------------------------ code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, count, islice, permutations
@@ -39,18 +40,20 @@ _MOST_WAYS = 5_000
 
 
 def contents(message: object) -> dict[str, str]:
-    """The content for each call of a message that has one, by the call's id.
+    """The content for each call of a message that has one, by the call's id, which no other call of it has.
 
     Blocks go to calls in their order, but for where their tags and the calls' file names say otherwise. A block whose
     fence is not closed was cut off, and is nobody's.
     """
-    made: Sequence[Mapping[str, Any]] = message.tool_calls if isinstance(message, AIMessage) else ()
-    calls = [call for call in made if call["name"] in CONTENT_TOOLS]
+    ids = Counter(ids_of(message))
+    calls = [call for call in message.tool_calls if call["name"] in CONTENT_TOOLS] if ids else []
     if not calls:
         return {}
     blocks = [fence for fence in fences(words_of(message)[:_MOST_WORDS]) if fence.closed]
     chosen = _chosen(calls, blocks)
-    return {id_of(call): block.text for call, block in zip(calls, chosen, strict=True) if block is not None}
+    found = zip(map(id_of, calls), chosen, strict=True)
+    own = {id_ for id_, many in ids.items() if many == 1 and (id_ or len(ids) == 1)}
+    return {id_: block.text for id_, block in found if block is not None and id_ in own}
 
 
 def why_none(message: object) -> str:
@@ -106,6 +109,11 @@ def stored(message: AIMessage) -> AIMessage:
         call["id"] = next(one for one in names if one and one not in known)
         known.add(call["id"])
     return message.model_copy(update=fields)
+
+
+def ids_of(message: object) -> list[str]:
+    """What the calls of a message go by. A text stands there as often as there are calls that have it for an id."""
+    return [id_of(call) for call in message.tool_calls] if isinstance(message, AIMessage) else []
 
 
 def called(call: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from cellblock.errors import CellblockError
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph import operations
 from cellblock.integrations.langgraph.operations import Call, Told, key_of
-from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, last_answer, why_none
+from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, id_of, ids_of, last_answer, why_none
 from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, misfit, taken
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.session.session import AsyncSession
@@ -201,10 +201,10 @@ class _Calls:
     # what a graph gives is None where there is no graph; `config` is LangChain's own, and always there
 
     def plain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
-        return _answer(self._carry_out(config, Call(arguments, key=_key(runtime))), runtime)
+        return _answer(self._carry_out(config, _Given.of(config, runtime), arguments), runtime)
 
     async def aplain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
-        return _answer(await self._acarry_out(config, Call(arguments, key=_key(runtime))), runtime)
+        return _answer(await self._acarry_out(config, _Given.of(config, runtime), arguments), runtime)
 
     def prepared(
         self,
@@ -215,7 +215,7 @@ class _Calls:
         **arguments: Any,
     ) -> Any:
         given = _Given.of(config, runtime, _state, tool_call_id)
-        return given.answer(given.why_not() or self._carry_out(config, given.call(arguments)))
+        return given.answer(self._carry_out(config, given, arguments))
 
     async def aprepared(
         self,
@@ -226,17 +226,18 @@ class _Calls:
         **arguments: Any,
     ) -> Any:
         given = _Given.of(config, runtime, _state, tool_call_id)
-        why_not = await off_loop(LARGE, given.why_not)
-        return given.answer(why_not or await self._acarry_out(config, given.call(arguments)))
+        return given.answer(await self._acarry_out(config, given, arguments))
 
-    def _carry_out(self, config: RunnableConfig, call: Call) -> Told:
+    def _carry_out(self, config: RunnableConfig, given: _Given, arguments: dict[str, Any]) -> Told:
         try:
+            call = given.call(self._name, arguments)
             return self._threads.call(self._thread(config), partial(self._work, call))
         except Exception as error:
             return _failed(self._name, error)
 
-    async def _acarry_out(self, config: RunnableConfig, call: Call) -> Told:
+    async def _acarry_out(self, config: RunnableConfig, given: _Given, arguments: dict[str, Any]) -> Told:
         try:
+            call = await off_loop(LARGE, given.call, self._name, arguments)
             return await self._threads.acall(self._thread(config), partial(self._work, call))
         except Exception as error:
             return _failed(self._name, error)
@@ -256,49 +257,56 @@ class _Calls:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a call of a tool that takes content is given: by a graph's runtime, or as `_state` by another node."""
+    """What a call is given: by a graph's runtime, or as `_state` by another node."""
 
     pending: object
     call_id: str
-    key: str
+    task: str
     message: object
     has_field: bool
     by_hand: bool
 
     @classmethod
-    def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any, call_id: str) -> _Given:
-        if runtime is None:
-            held = state if isinstance(state, dict) else {}
-            return cls(held.get(PENDING), call_id, _key_in(config, call_id), None, True, True)
-        known: object = runtime.state
+    def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any = None, call_id: str = "") -> _Given:
+        known: object = (state if isinstance(state, dict) else {}) if runtime is None else runtime.state
         messages = known if isinstance(known, list) else field_of(known, "messages")
-        call_id = runtime.tool_call_id or call_id
-        pending = field_of(known, PENDING)
-        return cls(pending, call_id, _key(runtime), last_answer(messages), pending is not None, False)
+        pending, by_hand = field_of(known, PENDING), runtime is None
+        if runtime is not None:
+            config, call_id = runtime.config, runtime.tool_call_id or call_id
+        task = (config.get("configurable") or {}).get("checkpoint_ns") or ""
+        return cls(pending, call_id, task, last_answer(messages), by_hand or pending is not None, by_hand)
 
-    def call(self, arguments: dict[str, Any]) -> Call:
-        return Call(arguments, content_for(self.pending, self.call_id), self.key)
+    @property
+    def name(self) -> str:
+        """What its content goes by."""
+        return id_of({"id": self.call_id})
 
-    def why_not(self) -> Told | None:
-        """What to tell where there is no content."""
-        if content_for(self.pending, self.call_id):
-            return None
-        if kind := misfit(self.pending, self.call_id):
-            said = f"Error: The graph's state has {kind} in place of the content of this call, which is no text. {_AGAIN}"
-            return Told(said, failed=True)
-        remedy = why_none(self.message) if self.has_field else _NO_FIELD
-        return Told(f"Error: No content found in graph state. {remedy}", failed=True)
+    def call(self, tool: str, arguments: dict[str, Any]) -> Call:
+        """The call. `CellblockError` where another one of its message has its id, or it has no content and needs it."""
+        same = ids_of(self.message).count(self.name)
+        if same > 1 and (self.name or tool in CONTENT_TOOLS):
+            raise CellblockError(f"{same} calls of the message have the id {self.name!r}", hint=_ONE_CALL)
+        content = content_for(self.pending, self.name) if tool in CONTENT_TOOLS else ""
+        if tool in CONTENT_TOOLS and not content:
+            if kind := misfit(self.pending, self.name):
+                said = f"The graph's state has {kind} in place of the content of this call, which is no text. {_AGAIN}"
+                raise CellblockError(said)
+            remedy = why_none(self.message) if self.has_field else _NO_FIELD
+            raise CellblockError(f"No content found in graph state. {remedy}")
+        told_apart = self.by_hand or same
+        return Call(arguments, content, key_of(self.call_id, self.task, tool, arguments) if told_apart else "")
 
     def answer(self, told: Told) -> Command[Any]:
         update: dict[str, object] = {"messages": [_message(told, self.call_id)]}
         if self.has_field:
-            update[PENDING] = "" if self.by_hand else taken(self.pending, self.call_id)
+            update[PENDING] = "" if self.by_hand else taken(self.pending, self.name)
         if told.created:
             update["created_files"] = list(told.created)
         return Command(update=update, resume=told.text if self.by_hand else None)
 
 
 _AGAIN = "An edit of its checkpoint put it there: write the content again, and call the tool again."
+_ONE_CALL = "none of them was carried out: make one call in a message"
 _NO_FIELD = (
     "The graph's state has no pending_content: give it cellblock's AgentState, and SandboxToolNode for its tools, or "
     "SandboxMiddleware to create_agent."
@@ -337,11 +345,3 @@ def _failed(name: str, error: Exception) -> Told:
     _LOG.error("a call of %s failed", name, exc_info=error)
     said = f"{type_name(error)}: {message_of(error, _MOST_SAID)}"
     return Told(f"Error executing {name}: {said}. Try again, or go another way.", failed=True)
-
-
-def _key(runtime: ToolRuntime | None) -> str:
-    return "" if runtime is None else _key_in(runtime.config, runtime.tool_call_id or "")
-
-
-def _key_in(config: RunnableConfig, call_id: str) -> str:
-    return key_of(call_id, (config.get("configurable") or {}).get("checkpoint_ns") or "")
