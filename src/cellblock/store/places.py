@@ -6,6 +6,7 @@ can never meet a writer who has just put the same bytes.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Protocol
 
 from cellblock.errors import StoreError
 from cellblock.hosting.paths import absolute
+from cellblock.hosting.shortage import has_room
 from cellblock.hosting.unique import unique_word
 from cellblock.private import private_directory, write_private
 
@@ -80,6 +82,8 @@ class DirectoryPlace:
         key = f"{_sharded(prefix)}.{unique_word()}"
         path = os.path.join(self._path, key)
         try:
+            if not has_room(self._path, len(body)):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             private_directory(os.path.dirname(path))
             write_private(path, body)
         except OSError as error:
