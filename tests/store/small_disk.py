@@ -1,6 +1,6 @@
 """Runs in a mount namespace of its own: a store on a disk that is full, and then read-only; run by `test_disk`.
 
-unshare --map-root-user --mount python small_disk.py full|full-objects|read-only|crashed-read-only DIRECTORY
+unshare --map-root-user --mount python small_disk.py WHAT DIRECTORY, with one of the words at the end of this file
 """
 
 from __future__ import annotations
@@ -93,6 +93,34 @@ def full(directory: str, objects: str = "") -> None:
         whole(store, done)
 
 
+def too_large(directory: str, sizes: list[int], objects: str = "") -> None:
+    """A step that the disk cannot take leaves room to others, in this process and in new ones."""
+    mount(directory, "size=6m")
+    url = f"sqlite:///{directory}/cells.db{objects}"
+    with open_store(url) as store:
+        ana, bob = store.hold("ana", "q3"), store.hold("bob", "q3")
+        done = [cell(ana, 0, b"x" * 100)]
+        for number in range(3):  # as a session tries again
+
+            def step() -> None:
+                with ana.batch() as batch:
+                    for size in sizes:
+                        batch.put(os.urandom(size))
+
+            refused(step, "disk is full", "No space left")
+            cell(bob, number, b"y" * 100)
+            done.append(cell(ana, len(done), b"x" * 100))
+        whole(store, done)
+        ana.release()
+        bob.release()
+        assert store.gc(grace_seconds=0).strays == 0
+        whole(store, done)
+    assert not os.path.exists(f"{directory}/cells.db-wal")
+    with open_store(url) as store:
+        whole(store, done)
+        cell(store.hold("bob", "q3"), 3, b"y" * 100)
+
+
 def read_only(directory: str, *, crashed: bool) -> None:
     mount(directory, "size=16m")
     url = f"sqlite:///{directory}/cells.db"
@@ -125,10 +153,13 @@ def read_only(directory: str, *, crashed: bool) -> None:
 
 if __name__ == "__main__":
     what, where = sys.argv[1:]
-    if what == "full":
-        full(where)
-    elif what == "full-objects":
-        full(where, f"?objects={where}/objects")
-    else:
-        read_only(where, crashed=what == "crashed-read-only")
+    {
+        "full": lambda: full(where),
+        "full-objects": lambda: full(where, f"?objects={where}/objects"),
+        "large": lambda: too_large(where, [20_000_000]),
+        "many": lambda: too_large(where, [300_000] * 60),
+        "many-objects": lambda: too_large(where, [300_000] * 60, f"?objects={where}/objects"),
+        "read-only": lambda: read_only(where, crashed=False),
+        "crashed-read-only": lambda: read_only(where, crashed=True),
+    }[what]()
     print("held")

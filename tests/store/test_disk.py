@@ -37,7 +37,10 @@ def namespace() -> list[str]:
     return NAMESPACE
 
 
-@pytest.mark.parametrize("what", ["full", "full-objects", "read-only", "crashed-read-only"])
+DISKS = ["full", "full-objects", "large", "many", "many-objects", "read-only", "crashed-read-only"]
+
+
+@pytest.mark.parametrize("what", DISKS)
 def test_disk_that_takes_no_more_costs_nothing_that_was_committed(
     namespace: list[str], tmp_path: Path, what: str
 ) -> None:
@@ -107,6 +110,35 @@ def test_limit_of_a_file_s_size_is_told_by_its_name(tmp_path: Path, most: int) -
         f"StoreError the store {tmp_path}/cells.db cannot be written: {said} (raise the limit: ulimit -f unlimited)\n"
     )
     assert (done.stdout, done.stderr) == (told, "")
+
+
+_CUT = """
+import os, resource, sys
+from cellblock import StoreError
+from cellblock.store import open_store
+log = sys.argv[1] + "-wal"
+with open_store("sqlite:///" + sys.argv[1]) as store, store.hold("ana", "q3") as held:
+    with held.batch() as batch:
+        batch.put(b"x" * 10_000)
+        batch.commit(kind="cell", trees={})
+    before = os.stat(log).st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (before + 3_000_000, -1))
+    try:
+        with held.batch() as batch:
+            batch.put(os.urandom(9_000_000))
+    except StoreError:
+        print(os.stat(log).st_size - before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+    with held.batch() as batch:
+        batch.put(os.urandom(9_000_000))
+        batch.commit(kind="cell", trees={})
+    print(store.verify().ok, len(list(held.log())))
+"""
+
+
+def test_write_that_fails_gives_back_its_room(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _CUT, f"{tmp_path}/cells.db"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0\nTrue 2\n", "")
 
 
 @pytest.fixture

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 
 from cellblock.errors import CellblockError
 
 UNLIMITED = 2**62
+SPARE = 1 << 20
+"""Bytes that what is large leaves free on a disk, for small writes of others."""
 _CLOSE = "close sessions that are not used"
 _SPACES = {"RLIMIT_AS": ("VmSize:", "-v"), "RLIMIT_DATA": ("VmData:", "-d")}
 _STACK_BYTES = 16 << 20
@@ -31,6 +34,15 @@ def descriptors() -> int | None:
         return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     except OSError:
         return None
+
+
+def has_room(path: str, size: int) -> bool:
+    """True if the disk of a path takes so many bytes, and keeps `SPARE`; or where nothing tells."""
+    try:
+        disk = shutil.disk_usage(path)
+    except OSError:
+        return True
+    return disk.free >= size + SPARE or not disk.total
 
 
 def no_descriptors() -> CellblockError:

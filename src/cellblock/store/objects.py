@@ -6,6 +6,7 @@ Where the store has a place for large ones, a body of 64 KB and more lies there,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
@@ -59,14 +60,17 @@ class ObjectTable:
 
     def put(self, objects: Sequence[Packed]) -> None:
         """Store those that are not there yet. QuotaReached: the user has no room for them; none is stored then."""
-        moved = [self._moved(one) for one in objects]
+        moved: list[Packed] = []
         try:
+            moved.extend(map(self._moved, objects))
             unneeded = self._stored(moved)
         except Uncertain:  # what was stored after all is there the second time; a body outside is a stray then
             unneeded = self._stored([self._moved(one) for one in objects])
-        for key in unneeded:
-            assert self._place is not None
-            self._place.delete(key)
+        except StoreError:
+            with suppress(StoreError):  # a collection finds what stays
+                self._let_go(one.place for one in moved if one.place)
+            raise
+        self._let_go(unneeded)
 
     def get(self, address: str) -> bytes:
         """The bytes of one object. StoreDamaged: it is missing, or its bytes are others."""
@@ -113,6 +117,11 @@ class ObjectTable:
         if self._place is None or len(packed.body) < LARGE:
             return packed
         return replace(packed, place=self._place.put(f"{self.prefix}/{packed.address}", packed.body))
+
+    def _let_go(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            assert self._place is not None
+            self._place.delete(key)
 
     def _fetched(self, packed: Packed) -> Packed:
         if not packed.place:

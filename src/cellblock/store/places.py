@@ -6,6 +6,7 @@ can never meet a writer who has just put the same bytes.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Protocol
 
 from cellblock.errors import StoreError
 from cellblock.hosting.paths import absolute
+from cellblock.hosting.shortage import has_room
 from cellblock.hosting.unique import unique_word
 from cellblock.private import private_directory, write_private
 
@@ -98,6 +100,8 @@ class DirectoryPlace:
         key = f"{_sharded(prefix)}.{unique_word()}"
         path = os.path.join(self._path, key)
         with _told(f"an object cannot be written to {self._path}"):
+            if not has_room(self._path, len(body)):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             private_directory(os.path.dirname(path))
             write_private(path, body)
         return key

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from cellblock.errors import StoreError
 from cellblock.hosting.paths import absolute
-from cellblock.hosting.shortage import limit, short_of
+from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
@@ -38,8 +38,11 @@ _SETTINGS = (
     "trusted_schema = OFF",
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
-    f"journal_size_limit = {8 * _LONG_LOG}",
+    "journal_size_limit = 0",
 )
+_LARGE = 2**16
+"""Bytes of a write that leaves room to those of others."""
+_LOG_HEADER, _PAGE_HEADER = 32, 24
 _OLDEST = (3, 35, 0)
 _PAGES_AT_ONCE = 256
 _GROWTH = 2**16
@@ -99,22 +102,24 @@ class SqliteDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        with self._telling(writes=True), self._begun("BEGIN IMMEDIATE"):
-            try:
-                yield _Transaction(self._writer)
-                self._writer.execute("COMMIT")
-            except BaseException:
-                if self._writer.in_transaction:  # a full disk has rolled it back already
-                    self._writer.execute("ROLLBACK")
-                raise
+        with self._telling(writes=True):
+            if not self._has_room(2 * self._log_size()):  # while there is some for what the log brings into the file
+                self._shorten_log()
+            with self._begun("BEGIN IMMEDIATE"):
+                try:
+                    yield _Transaction(self._writer, self._require_room)
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    if self._writer.in_transaction:  # a full disk has rolled it back already
+                        self._writer.execute("ROLLBACK")
+                    raise
 
     def sync(self) -> None:
         if self._path is None or self._read_only:
             return
         with self._telling():
-            log = self._path + "-wal"
-            fsync(log)
-            if _size(log) > _LONG_LOG:
+            fsync(self._path + "-wal")
+            if (size := self._log_size()) > _LONG_LOG or not self._has_room(2 * size):
                 self._shorten_log()
 
     def now(self) -> float:
@@ -220,13 +225,56 @@ class SqliteDatabase:
             with suppress(IndexError):  # another thread took the last one
                 self._idle.pop().close()
 
+    # --- room on the disk ---
+
+    def _log_size(self) -> int:
+        return 0 if self._path is None else _size(self._path + "-wal")
+
+    def _has_room(self, size: int) -> bool:
+        return self._path is None or has_room(self._path, size)
+
+    def _require_room(self, size: int) -> None:
+        """Refuse a large write that would leave no room for the log's content in the file, or for others' small writes.
+
+        Each page is written twice, first into the log.
+        """
+        if size >= _LARGE and not self._has_room(2 * size + self._log_size()):
+            raise _Full("the disk has too little room")
+
     def _shorten_log(self) -> None:
-        """Bring what the log holds into the file, and begin it anew: here, where the disk may be waited for."""
+        """Bring what the log holds into the file, and begin it anew: here, where the disk may be waited for.
+
+        Where that has no room for it, all stays in the log.
+        """
         if self._path is None or self._read_only:
             return
-        with self._reader() as connection:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        self.once("UPDATE meta SET value = value WHERE name = 'format'")
+        try:
+            with self._reader() as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            with self._begun("UPDATE meta SET value = value WHERE name = 'format'"):
+                pass
+        except sqlite3.Error as error:
+            if _name(error) != "SQLITE_FULL":
+                raise
+
+    def _give_back(self) -> None:
+        """Cut off what a write that failed has left behind the last commit in the log; whoever writes just now uses it.
+
+        The log is a header, with two random numbers at 16, and pages: each with the size that a commit gives the file,
+        0 before its last page, and the two numbers, which tell it from a page of an earlier log.
+        """
+        if self._path is None or self._try_to_begin("BEGIN IMMEDIATE", ()) is None:
+            return
+        try:
+            with open(self._path + "-wal", "r+b") as log:
+                header, end = log.read(_LOG_HEADER), 0
+                size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
+                while len(page := log.read(size)) == size and page[8:16] == header[16:24]:
+                    end = log.tell() if any(page[4:8]) else end
+                log.truncate(end)
+        finally:
+            self._writer.execute("ROLLBACK")
+            self._lock.release()
 
     # --- writing ---
 
@@ -254,6 +302,7 @@ class SqliteDatabase:
             return None
         try:
             self._refuse_if_closed()
+            self._require_room(_weight(parameters))
             changed = self._writer.execute(sql, parameters).rowcount
             self._was_locked = False
             return changed
@@ -290,7 +339,11 @@ class SqliteDatabase:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            told = self._told(error)
+            if writes and _name(error).startswith(("SQLITE_FULL", "SQLITE_IOERR")):  # the second one for a quota
+                with suppress(sqlite3.Error, StoreError, OSError):  # the first failure is told
+                    self._give_back()
+            raise told from error
         except UnicodeDecodeError as error:  # in words of SQLite about a file whose own text is damaged
             raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
         except MemoryError as error:
@@ -318,7 +371,7 @@ class SqliteDatabase:
         return StoreError(f"{self._where}: {error} {name}".rstrip())
 
 
-_ROOM = "free some space; what was committed before is whole"
+_IS_FULL, _ROOM = "has no room: its disk is full", "free some space; what was committed before is whole"
 _PUT_BACK = "put its file and the one that ends in -wal back, or close the session and open it where they are"
 _OPENS = "its directory must exist, and be writable for this user"
 _HINTS = {
@@ -331,7 +384,8 @@ _UNLOCK = (
     " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
 )
 _TOLD = (
-    ("SQLITE_FULL", "has no room: its disk is full", _ROOM),
+    ("SQLITE_FULL", _IS_FULL, _ROOM),
+    ("SQLITE_IOERR_SHMSIZE", _IS_FULL, _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
     ("SQLITE_CORRUPT", _DAMAGED, _RECOVER),
     ("SQLITE_NOTADB", "is no SQLite file", "give the store another path, or restore a copy"),
@@ -342,9 +396,16 @@ _TOLD = (
 """How the driver's errors begin, what that means, what to do."""
 
 
+class _Full(sqlite3.OperationalError):
+    """A disk that would be full after a write."""
+
+    sqlite_errorname = "SQLITE_FULL"
+
+
 class _Transaction:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, require_room: Callable[[int], None] = lambda size: None) -> None:
         self._connection = connection
+        self._require_room = require_room
 
     def rows(self, sql: str, *parameters: Value) -> list[Row]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -353,7 +414,13 @@ class _Transaction:
         return self._connection.execute(sql, parameters).rowcount
 
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        rows = list(rows)
+        self._require_room(sum(map(_weight, rows)))
         self._connection.executemany(sql, rows)
+
+
+def _weight(values: Sequence[Value]) -> int:
+    return sum(len(value) for value in values if isinstance(value, (str, bytes)))
 
 
 def _make_private(path: str) -> None:
