@@ -18,7 +18,8 @@ attributes that `cellblock/guard/members.txt` names can be read, or those that t
 (`…/guard/stdlib`). What a later Python adds is refused until it is named there.
 *Replaced* members have the name and the manners of the original, but go through the guard's checks, or work on the
 session's own state in place of the process's. *Written* modules are the running Python's own source, checked and run
-as cells are, once for each session: they reach what cells reach. Members that came with a later version of Python are there where it is.
+as cells are, once for each session: they reach what cells reach. Members that came with a later version of Python are
+there where it is.
 
 A policy can grant fewer: `Policy(modules=["math", "json"])`. Packages beside the standard library are
 [trusted](nearly-python.md#trusted-packages), `Policy(trusted=["pandas"])`, and have no audit.

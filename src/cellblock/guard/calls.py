@@ -161,7 +161,7 @@ class Calls:
                 named = {name: one if name == "cls" else check(one) for name, one in named.items()}
             return function(*map(check, given), **named)
 
-        del giving.__wrapped__  # type: ignore[attr-defined]
+        del giving.__wrapped__
         return giving
 
     def stepped(self, function: Any, by: Any = None) -> Any:

@@ -476,7 +476,7 @@ class Gates:
             return Holding(name, lambda instance, spec: method(instance, _bearable(spec)))
         if name == "__init__" and issubclass(where, MAKERS):
             found = self._of_instances(where, name)
-            return Holding(name, self._world.calls.giving(value.__init__ if found is None else found.__init__))
+            return Holding(name, self._world.calls.giving(getattr(found or value, name)))
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return self._of_instances(where, name) or value
@@ -523,7 +523,7 @@ class Gates:
         if issubclass(type(itself), type) and where not in lineage(type(itself)):
             value = self._of_instances(where, name) or value  # `super(C, C)` binds nothing
         if name == "__init__":
-            return Holding(name, self._world.calls.giving(value.__init__)) if issubclass(where, MAKERS) else value
+            return Holding(name, self._world.calls.giving(getattr(value, name))) if issubclass(where, MAKERS) else value
         if name in ("__setattr__", "__delattr__", "__getattribute__") and where is object:
             return Holding(name, self._checked_method(itself, name))
         if name in ("__init_subclass__", "__class_getitem__", "__post_init__", "__dir__", "__prepare__"):

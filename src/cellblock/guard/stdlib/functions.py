@@ -413,7 +413,8 @@ def simple_namespace(world: World) -> type:
 
     namespace.__module__ = "types"
     namespace.__qualname__ = "SimpleNamespace"
-    return world.classes.adopt(namespace)
+    adopted: type = world.classes.adopt(namespace)
+    return adopted
 
 
 def _kind(name: str) -> Callable[[World], Any]:

@@ -10,13 +10,14 @@ by the gates, and where it asks for the classes that a class inherits from it is
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
-from cellblock.guard.anatomy import held, lineage, namespace, plain
+from cellblock.guard.anatomy import held, lineage, plain
 from cellblock.guard.check import check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
@@ -60,6 +61,7 @@ class Library:
         self._by_globals: dict[int, str] = {}
         self._parts: dict[str, Any] = {}
         self._linked: set[int] = set()
+        self._files: set[str] = set()
         self._kind: type | None = None
 
     def spelled(self) -> dict[str, Any]:
@@ -80,6 +82,7 @@ class Library:
             self._by_globals[id(found)] = name
             found.update(self._functions())
             program = _program(name)
+            self._files.add(program.filename)
             self._link(program)
             if program.body is not None:
                 eval(program.body, found)
@@ -90,11 +93,9 @@ class Library:
         return found
 
     def is_part(self, kind: type) -> bool:
-        """True if a class was made by a written module."""
+        """True if a class was defined by a written module."""
         body = self._world.classes.body(kind)
-        return namespace(kind).get("__module__") in self._spaces and (
-            body is None or body.co_filename == _program(namespace(kind)["__module__"]).filename
-        )
+        return body is not None and body.co_filename in self._files
 
     # --------------------------------------------------------------------------------- imports
 
@@ -122,7 +123,7 @@ class Library:
         """A module as library code sees it: an object of a class of the world's own."""
         if self._kind is None:
             self._kind = self._world.classes.adopt(type("module", (), {"__module__": "builtins"}))
-        made = object.__new__(self._kind)
+        made: Any = object.__new__(self._kind)
         held(made).update(members)
         return made
 
@@ -171,8 +172,7 @@ class Library:
 
     def _functions(self) -> dict[str, Any]:
         """Built-in functions as library code has them."""
-        builtins = self._world.builtins
-        get, put = builtins["getattr"], builtins["setattr"]
+        get, put = self._world.builtins["getattr"], self._world.builtins["setattr"]
         asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
 
         def getattr(value: Any, name: str, default: Any = _MISSING, /) -> Any:
@@ -200,7 +200,11 @@ class Library:
             else:
                 put(value, name, new)
 
-        return {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "exec": self.execute}
+        def issubclass(kind: Any, kinds: Any, /) -> bool:
+            return builtins.issubclass(kind._kind if type(kind) is TypeStandIn else kind, kinds)
+
+        mine = (getattr, hasattr, setattr, issubclass)
+        return {one.__name__: one for one in mine} | {"exec": self.execute}
 
     def _link(self, program: Program) -> None:
         if id(program) not in self._linked:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import namespace
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.functions import OF_C
+from cellblock.guard.tables import names
 from cellblock.guard.written import records
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ def _sys(world: World) -> dict[str, Any]:
     return {"modules": world.classes.adopt(type("modules", (), methods))()}
 
 
+_KINDS = names(
+    "FunctionType BuiltinFunctionType MemberDescriptorType CodeType NoneType EllipsisType NotImplementedType"
+)
+
+
 def _types(world: World) -> dict[str, Any]:
     def new_class(name: str, bases: Any = (), kwds: Any = None, exec_body: Any = None) -> Any:
         bases = types.resolve_bases(bases)
@@ -45,9 +51,7 @@ def _types(world: World) -> dict[str, Any]:
             exec_body(defined)
         return world.classes.make(metaclass, name, bases, defined, **named)
 
-    names = ("FunctionType", "MemberDescriptorType", "UnionType", "NoneType", "EllipsisType", "NotImplementedType")
-    names += ("BuiltinFunctionType", "CodeType")
-    found = {name: world.typeof_class(getattr(types, name)) for name in names}
+    found = {name: world.typeof_class(getattr(types, name)) for name in _KINDS}
     return {**found, "GenericAlias": types.GenericAlias, "new_class": new_class}
 
 

@@ -67,7 +67,7 @@ class Describing:
             for name, value in (*world.builtins.items(), *world.tools.items())
             if "." not in name and name != "_"
         }
-        self._members: dict[int, tuple[str, str]] | None = None
+        self._members: dict[int, tuple[str, str]] = {}
         self.sources: dict[str, Source] = {}
         """Those that functions and classes are made from again, by key."""
         self._statements: dict[int, Source] = {}
@@ -219,21 +219,24 @@ class Describing:
 
     def _member(self, node: Node, value: Any) -> None:
         """A function, class or object of a module's, by its name there."""
-        if self._members is None:
+        if not self._is_member(value):
+            raise _not_kept(value)
+        node.kind, node.data, node.shared = "member", list(self._members[id(value)]), False
+
+    def _is_member(self, value: Any) -> bool:
+        if not self._members:
             self._members = {
                 id(one): (module, name)
                 for module, names in self._world.importer.members().items()
                 for name, one in names.items()
             }
-        if (found := self._members.get(id(value))) is None:
-            raise _not_kept(value)
-        node.kind, node.data, node.shared = "member", list(found), False
+        return id(value) in self._members
 
     # --------------------------------------------------------------------------------- classes
 
     def _class(self, graph: Graph, node: Node) -> None:
         kind = node.value
-        if not self._world.classes.own(kind):
+        if not self._world.classes.own(kind) or self._world.library.is_part(kind):
             return self._member(node, kind)
         body = self._world.classes.body(kind)
         found = None if body is None else self._world.source_of(body)
@@ -278,6 +281,8 @@ class Describing:
         kind = type(node.value)
         if issubclass(type(kind), EnumType):
             return self._enum_member(graph, node)
+        if self._world.library.is_part(kind) and self._is_member(node.value):
+            return self._member(node, node.value)
         for one in lineage(kind):
             if not self._world.classes.own(one) and one.__module__ not in _BASES:
                 raise NotKept(f"a {name_of(kind)}, whose class is an heir of {name_of(one)}", _FEW)
@@ -331,7 +336,7 @@ def _set_on(kind: type, body: types.CodeType, world: World) -> dict[str, Any]:
     for name, value in namespace(kind).items():
         if "." in name or name.startswith("__") or name == "_abc_impl":
             continue
-        if any(world.made(one) and id(one.__code__) not in made for one in _wrapped(value)):
+        if any(world.made(one) and id(one.__code__) not in made for one in _wrapped(value, world)):
             raise NotKept(f"the {type_name(value)} {name}, which was set on it later", "define it within the class")
         if type(value) is types.FunctionType and (not world.made(value) or id(value.__code__) in made):
             continue
@@ -342,13 +347,14 @@ def _set_on(kind: type, body: types.CodeType, world: World) -> dict[str, Any]:
     return found
 
 
-def _wrapped(value: Any) -> tuple[Any, ...]:
+def _wrapped(value: Any, world: World) -> tuple[Any, ...]:
     """The functions within a method of another kind."""
     if type(value) is property:
         return value.fget, value.fset, value.fdel
     if type(value) is classmethod or type(value) is staticmethod:
         return (value.__func__,)
-    return (value.func,) if type(value) is functools.cached_property else ()
+    cached = name_of(type(value)) == "cached_property" and world.library.is_part(type(value))
+    return (value.func,) if cached else ()
 
 
 def _as_whole(value: Any, kind: type) -> object:

@@ -1,0 +1,371 @@
+"""Modules that a session runs from Python's own source: they reach what a cell does, and none of them is shared."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+import types
+from typing import Any
+
+import pytest
+from runner import guarded, plain
+
+from cellblock.policy import RARE, Policy
+
+
+class Host:
+    """Shows what it pays, and nothing else."""
+
+    limit = 100
+
+    def __init__(self) -> None:
+        self.balance = 100
+        self._secret = "CANARY"
+
+    def pay(self) -> int:
+        return self.balance
+
+
+RUNS = "__import__('builtins').print('reached')"
+TEXTS = {
+    "of an object that is no function": f"c = C()\nc.__annotations__ = {{'x': {RUNS!r}}}\nf.register(c)",
+    "of a method": f"class D:\n    def m(self, x: {RUNS!r}): pass\nf.register(D().m)",
+    "of a function": f"def g(x: {RUNS!r}): pass\nf.register(g)",
+    "of what can be called": (
+        f"class D:\n    def __call__(self): pass\nd = D()\nd.__annotations__ = {{'x': {RUNS!r}}}\nf.register(d)"
+    ),
+    "of a method of singledispatchmethod": (
+        f"class D:\n    @functools.singledispatchmethod\n    def m(self, x): pass\n    @m.register\n"
+        f"    def _(self, x: {RUNS!r}): pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_dispatching_evaluates_runs_as_a_cell_does(text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """L1, L5: `register()` reads annotations, whatever it is given."""
+    source = "import functools\n@functools.singledispatch\ndef f(x): pass\nclass C: pass\n" + TEXTS[text]
+    assert guarded(source, Policy(also=RARE)).error in ("SecurityError", "TypeError", "NameError")
+    assert "reached" not in capfd.readouterr().out
+
+
+METHODS = {
+    "set by __init__": "D.__init__(host, 10**6)",
+    "set by __init__ of a frozen one": "F.__init__(host, 10**6)",
+    "told by __repr__": "print(S.__repr__(host))",
+    "told by __eq__": "S.__eq__(host, host)",
+    "told by __hash__": "print(F.__hash__(host))",
+    "set on a class": "D.__init__(type(host), 1)",
+    "set by __setattr__": "F.__setattr__(host, 'limit', 1)",
+    "set on a class of the library": "import json\nJ.__init__(json.JSONEncoder, 'changed')",
+    "told by asdict": "print(dataclasses.asdict(host))",
+    "set by replace": "dataclasses.replace(host, balance=1)",
+    "told by a cached property": "print(functools.cached_property(lambda one: one._secret).__get__(host))",
+    "told by total_ordering": "functools.total_ordering(type(host))",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_that_the_library_makes_reach_no_objects_of_the_host(method: str) -> None:
+    """L1, L2: whatever `self` they are given."""
+    host = Host()
+    source = f"""
+import dataclasses, functools
+@dataclasses.dataclass
+class D:
+    balance: int
+@dataclasses.dataclass(frozen=True)
+class F:
+    balance: int
+@dataclasses.dataclass(order=True)
+class S:
+    _secret: str
+@dataclasses.dataclass
+class J:
+    item_separator: object
+host = get()
+{METHODS[method]}
+"""
+    shown = guarded(source, Policy(also=RARE).cls(Host, include=["pay"]).fn(lambda: host, name="get"))
+    assert shown.error in ("SecurityError", "TypeError", "ValueError"), shown
+    assert (host.balance, host.limit, Host.limit, host._secret) == (100, 100, 100, "CANARY")
+    assert "CANARY" not in shown.text + shown.message
+
+
+@pytest.mark.parametrize("empty", ["C.__doc__ = ''", "del C.__doc__", "C.__doc__ = None"])
+@pytest.mark.parametrize("how", ["dataclass(C)", "dataclass(init=False)(C)", "dataclass(slots=True, init=False)(C)"])
+def test_no_text_of_a_class_is_evaluated_for_its_signature(empty: str, how: str) -> None:
+    """L1: CPython keeps the first docstring, and reads it as a signature."""
+    settings: Any = types.ModuleType("settings_of_the_host")
+    settings.API_KEY = "HOST-SECRET"
+    sys.modules["settings_of_the_host"] = settings
+    try:
+        source = "from dataclasses import dataclass\nclass C:\n    'C(x=settings_of_the_host.API_KEY)\\n--\\n\\n'\n"
+        shown = guarded(f"{source}{empty}\nprint({how}.__doc__)", Policy(also=RARE))
+    finally:
+        del sys.modules["settings_of_the_host"]
+    assert "HOST-SECRET" not in shown.text + shown.message
+
+
+@pytest.mark.parametrize("name", ["x=1", "a\nimport os", "__init__", "__class__", "class", "self.x"])
+def test_names_of_fields_are_names(name: str) -> None:
+    """L5: they become source."""
+    source = f"import dataclasses\ndataclasses.make_dataclass('A', [({name!r}, int)])\nprint('made')"
+    assert guarded(source, Policy(also=RARE)).text == ""
+
+
+def test_fields_that_were_made_up_are_source_that_is_checked(capfd: pytest.CaptureFixture[str]) -> None:
+    """L5: what `dataclasses` writes is checked before it is compiled, as any source."""
+    source = """
+import dataclasses
+@dataclasses.dataclass
+class A:
+    a: int = 0
+made = A.__dataclass_fields__['a']
+made.name = '''a=(__import__('builtins').print('reached'), ().__class__.__base__.__subclasses__())'''
+@dataclasses.dataclass
+class B(A):
+    b: int = 0
+B()
+"""
+    shown = guarded(source, Policy(also=RARE))
+    assert shown.error is not None
+    assert "reached" not in capfd.readouterr().out
+
+
+def test_what_a_session_changes_of_the_library_is_its_own() -> None:
+    """L8: classes, functions and caches of a written module are the session's."""
+    source = """
+import functools, dataclasses
+functools.cached_property.func = 'changed'
+functools.wraps.mark = 'changed'
+dataclasses.Field.mark = 'changed'
+dataclasses.MISSING.mark = 'changed'
+functools.cached_property.__get__ = lambda *given: 'changed'
+dataclasses.dataclass.__kwdefaults__
+"""
+    guarded(source, Policy(also=RARE))
+    assert not hasattr(functools.cached_property, "func")
+    for one in (functools.wraps, dataclasses.Field, dataclasses.MISSING):
+        assert not hasattr(one, "mark")
+    other = "import functools\nclass A:\n    @functools.cached_property\n    def x(self): return 1\nprint(A().x)"
+    assert guarded(other).text == "1\n"
+
+
+def test_library_code_is_told_of_the_classes_that_its_session_knows() -> None:
+    """L3: dispatching looks through the classes that inherit from another."""
+    seen: list[Any] = []
+
+    class Meta(type(Host)):  # type: ignore[misc]
+        def __subclasscheck__(cls, kind: type) -> bool:
+            seen.append(kind)
+            return False
+
+    class Base: ...
+
+    class Heir(Base, metaclass=Meta): ...
+
+    source = """
+import functools
+@functools.singledispatch
+def f(x): return 'any'
+@f.register(Base)
+def _(x): return 'base'
+class C: pass
+print(f(C()), f.dispatch(int)(1))
+"""
+    assert guarded(source, Policy().cls(Base)).text == "any any\n"
+    assert seen == []
+
+
+@pytest.mark.parametrize("name", ["functools", "dataclasses"])
+def test_a_written_module_has_no_less_than_cpythons(name: str) -> None:
+    public = sorted(__import__(name).__all__)
+    source = f"import {name}\nprint([one for one in {public!r} if not hasattr({name}, one)])"
+    assert guarded(source).text == plain(source).text == "[]\n"
+
+
+def test_no_source_of_a_cell_reaches_what_library_source_is_compiled_with() -> None:
+    """L5: names of the guard's own hold a dot."""
+    source = "import functools\nprint([one for one in dir(functools) if '.' in one or one.startswith('__')])"
+    assert guarded(source).text == "['__all__', '__dict__', '__doc__']\n"
+    for name in ("library.put", "library.__mro__", "exec", "getattr.__globals__"):
+        assert guarded(f"globals()[{name!r}]").error == "KeyError"
+
+
+PROGRAMS = {
+    "slots": """
+import dataclasses
+@dataclasses.dataclass(slots=True)
+class A:
+    x: int = 1
+a = A()
+try: a.y = 2
+except AttributeError as e: print(e)
+print(a, A.__slots__, A.__qualname__)
+""",
+    "frozen": """
+import dataclasses, copy
+@dataclasses.dataclass(frozen=True, slots=True)
+class A:
+    x: int = 1
+a = A(2)
+try: a.x = 2
+except dataclasses.FrozenInstanceError as e: print(e)
+print(copy.copy(a), hash(a) == hash(A(2)))
+""",
+    "inherited": """
+import dataclasses
+@dataclasses.dataclass
+class A:
+    x: int = 1
+@dataclasses.dataclass
+class B(A):
+    y: list = dataclasses.field(default_factory=list)
+print(B(), B(1) == B(1), [f.name for f in dataclasses.fields(B)])
+""",
+    "ordered": """
+import dataclasses
+@dataclasses.dataclass(order=True)
+class A:
+    x: int
+    y: str = ''
+print(sorted([A(2), A(1, 'b'), A(1, 'a')]), A(1) < A(2), A(1) == 1)
+""",
+    "mutable default": """
+import dataclasses
+@dataclasses.dataclass
+class A:
+    x: list = []
+""",
+    "as data": """
+import dataclasses, collections
+T = collections.namedtuple('T', 'a b')
+@dataclasses.dataclass
+class A:
+    x: object
+print(dataclasses.asdict(A({1: [A(T(1, 2))]})), dataclasses.astuple(A([A(1)])))
+""",
+    "parameters of init": """
+import dataclasses
+@dataclasses.dataclass
+class A:
+    x: int
+    n: dataclasses.InitVar[int] = 2
+    def __post_init__(self, n): self.x += n
+print(A(1), A(1, n=5), A.__doc__)
+""",
+    "repr of itself": """
+import dataclasses
+@dataclasses.dataclass
+class A:
+    x: object = None
+a = A()
+a.x = a
+print(a)
+""",
+    "made by a call": """
+import dataclasses
+A = dataclasses.make_dataclass('A', ['x', ('y', int, 3)], namespace={'f': lambda s: s.x})
+print(A(1), A(1).f())
+""",
+    "not equal": """
+import dataclasses
+@dataclasses.dataclass
+class A:
+    x: float
+n = float('nan')
+print(A(n) == A(n), A(1) != A(2))
+""",
+    "dispatched": """
+import functools, collections.abc
+@functools.singledispatch
+def f(x): return 'any'
+@f.register
+def _(x: int | str): return 'either'
+@f.register(collections.abc.Sequence)
+def _(x): return 'many'
+print(f(1), f('x'), f([]), f(None), f(True), f.registry.keys() >= {int, str})
+""",
+    "ordered by one": """
+import functools
+@functools.total_ordering
+class A:
+    def __init__(self, x): self.x = x
+    def __eq__(self, o): return self.x == o.x
+    def __gt__(self, o): return self.x > o.x
+print(A(1) <= A(1), A(2) < A(1))
+""",
+    "wrapped": """
+import functools
+def f(a: int) -> str:
+    'doc'
+f.mark = 1
+@functools.wraps(f)
+def g(*given): pass
+print(g.__name__, g.__doc__, g.__annotations__, g.mark, g.__wrapped__ is f)
+""",
+    "cached": """
+import functools
+@functools.lru_cache(maxsize=2)
+def f(x): return x
+f(1), f(2), f(3), f(3)
+print(f.cache_info(), f.__name__)
+""",
+    "cached property": """
+import functools
+class A:
+    @functools.cached_property
+    def x(self): print('once'); return 1
+a = A()
+print(a.x, a.x, vars(a))
+del a.x
+print(a.x)
+""",
+    "partial method": """
+import functools
+class A:
+    def f(self, a, b=0): return a, b
+    g = functools.partialmethod(f, 1, b=2)
+print(A().g())
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_do_what_they_do_under_cpython(program: str) -> None:
+    assert guarded(PROGRAMS[program]) == plain(PROGRAMS[program])
+
+
+@dataclasses.dataclass
+class Order:
+    """Of the host's."""
+
+    number: int
+    items: list[str] = dataclasses.field(default_factory=list)
+
+
+def test_dataclasses_of_the_host_are_told_as_far_as_they_were_granted() -> None:
+    source = (
+        "from dataclasses import *\n"
+        "print(asdict(order), [f.name for f in fields(order)], is_dataclass(order))"
+    )
+    whole = guarded(source, Policy().cls(Order), {"order": Order(1, ["a"])})
+    assert whole.text == "{'number': 1, 'items': ['a']} ['number', 'items'] True\n"
+    part = guarded(source, Policy().cls(Order, include=["number"]), {"order": Order(1, ["CANARY"])})
+    assert part.error in ("SecurityError", "TypeError")
+    assert "CANARY" not in part.text + part.message
+    replaced = "import dataclasses\nprint(dataclasses.replace(order, number=2))"
+    assert guarded(replaced, Policy().cls(Order), {"order": Order(1)}).text == "Order(number=2, items=[])\n"
+    assert guarded(replaced, Policy().cls(Order, constructable=False), {"order": Order(1)}).error == "TypeError"
+
+
+def test_signatures_are_those_of_cpython() -> None:
+    source = (
+        "import dataclasses, inspect\n@dataclasses.dataclass\nclass A:\n    x: int\n    y: str = 'a'\n"
+        "print(inspect.signature(A))"
+    )
+    assert guarded(source).text == plain(source).text
+    assert inspect.signature(dataclasses.dataclass)
