@@ -36,7 +36,7 @@ def test_an_agent_reaches_what_is_listed_and_its_run_is_done_again_with_it(serve
 def test_without_a_list_the_model_is_told_what_is_wrong(server: PageServer) -> None:
     model = ScriptedModel([_GET.format(server.place), "```python\nfinal_answer('page' in globals())\n```"])
     assert CodeAgent(model).run("fetch it").value is False
-    assert "Hint: the session has no network" in str(model.asked[1][-1])
+    assert "hint: the session has no network" in str(model.asked[1][-1])
     assert len(server.asked) == 0
 
 
@@ -44,7 +44,7 @@ def test_an_agent_of_private_data_reaches_nobody(server: PageServer) -> None:
     model = ScriptedModel([_GET.format(server.place), "```python\nfinal_answer('page' in globals())\n```"])
     result = CodeAgent(model, network=[server.place], private=True).run("fetch it")
     assert (result.value, len(server.asked)) == (False, 0)
-    assert "Hint: the session is private from the start (opened as private)" in str(model.asked[1][-1])
+    assert "hint: the session is private from the start (opened as private)" in str(model.asked[1][-1])
 
 
 @pytest.mark.parametrize("listed", ["pypi.org", "https://pypi.org:443"])

@@ -34,9 +34,8 @@ def outcome(cell: Cell) -> str:
 
 
 def remarks(cell: Cell) -> list[str]:
-    """What the model should know beyond the output: hints, and names that are gone or will not last."""
-    found = [f"Hint: {row(cell.error.hint)}"] if cell.error is not None and cell.error.hint else []
-    return found + list(map(str, cell.lost[:_MOST_NAMES]))
+    """What the model should know beyond the output: why names are gone or will not last."""
+    return list(map(str, cell.lost[:_MOST_NAMES]))
 
 
 def approach(code: str, error: CellError) -> str:

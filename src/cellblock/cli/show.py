@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from cellblock.advice import for_command_line
 from cellblock.cell import Cell, CellError
 from cellblock.cli.export import Shelf
 from cellblock.cli.terminal import Paint, Printer, write_data
@@ -105,7 +106,7 @@ class Screen:
         elif not error.traceback:
             self._err.line(f"{error.type}: {error.message}", self._paint.traceback)
         if error.hint and error.kind == "raised":
-            self._note(f"hint: {error.hint}")
+            self._note(f"hint: {for_command_line(error.hint)}")
 
     def _note(self, text: str) -> None:
         self._err.line(f"cellblock: {row(text)}")

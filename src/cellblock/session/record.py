@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from sys import getsizeof
 
+from cellblock.advice import for_model
 from cellblock.cell import NOTHING, Cell, CellError, CellState, Deferred, ErrorKind, Lost
 from cellblock.executors.protocol import Curbed, Died, Recovery, Written
 from cellblock.limits import Usage
@@ -146,7 +147,7 @@ class Recorder:
         """The cell as it ended. `ended` is what it was interrupted for, if it was; `lost` went before it began."""
         error = None if event.failure is None else _raised(event.failure, self._cell, self._limit)
         if ended is not None:
-            error = replace(ended, traceback="" if error is None else error.traceback)
+            error = replace(ended, traceback="" if error is None else _named(error.traceback, ended))
         if error is not None and error.kind == "raised" and self.curbed:
             error = replace(error, kind="memory", hint=_LESS_MEMORY)
         if error is not None and rolled_back:
@@ -221,8 +222,8 @@ def model_text(
     for output in outputs:
         text = output.text
         parts.append(text if text.endswith("\n") or output.stream else text + "\n")
-    if error is not None and error.hint:
-        parts.append(f"hint: {error.hint}\n")
+    if error is not None and (advice := for_model(error.hint)):
+        parts.append(f"hint: {advice}\n")
     for said, alive in (("lost", False), ("not saved", True)):
         if found := [one for one in lost if one.alive is alive]:
             parts.append(f"{said}: {_listed(found)}\n")
@@ -284,7 +285,7 @@ def timeout_error(seconds: float, *, recovery: Recovery | None = None) -> CellEr
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
-        hint=hint if recovery is None else f"{hint}; {_left(recovery)}",
+        hint=f"{hint}; {'what it did until then is kept' if recovery is None else _left(recovery)}",
         kind="timeout",
     )
 
@@ -353,6 +354,11 @@ def failed_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
     return replace(
         cell, state=CellState.ERROR, error=error, outputs=tuple(outputs), text=text, rolled_back=True, result=NOTHING
     )
+
+
+def _named(traceback: str, ended: CellError) -> str:
+    """The traceback of a cell that was interrupted, with what that was for as its last line."""
+    return f"{traceback.rstrip().removesuffix('KeyboardInterrupt').rstrip()}\n{ended.type}: {ended.message}"
 
 
 def _error_output(error: CellError) -> Output:

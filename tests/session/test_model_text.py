@@ -1,0 +1,73 @@
+"""`cell.text`, all that a model sees of a cell: how each kind of end reads, in words that a model can act on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from cellblock import ExecutionLimits, Session
+
+pytestmark = pytest.mark.hostile
+
+LIMITS = ExecutionLimits(timeout_seconds=60, max_memory_mb=128)
+BRIEF = ExecutionLimits(timeout_seconds=1, interrupt_grace_seconds=0.3)
+OF_THE_PROGRAM = re.compile(r"ExecutionLimits|Policy\(|policy\.|network=|trust_level|session[.\[]|Session\(")
+"""What the program around a session can do, and no code in it."""
+AS_BEFORE = "the session is as it was before this cell"
+
+ENDS = {
+    "timeout": (
+        "n = 1\nwhile True: pass",
+        "    while True: pass\nTimeoutError: the cell ran longer than 1 s\n"
+        "hint: do less in one cell; what it did until then is kept",
+    ),
+    "timeout of what does not stop": (
+        "sum(range(10**12))",
+        f"TimeoutError: the cell ran longer than 1 s\nhint: do less in one cell; {AS_BEFORE}",
+    ),
+    "memory": ("b'x' * 10**9", f"MemoryError\nhint: use less memory at a time; {AS_BEFORE}"),
+    "crash": ("import os\nos._exit(7)", f"ProcessDied: the session's process left with status 7\nhint: {AS_BEFORE}"),
+    "no network": (
+        "import socket\nsocket.create_connection(('10.0.0.1', 1), 1)",
+        "OSError: [Errno 101] Network is unreachable\nhint: the session has no network",
+    ),
+    "no package": (
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'nosuch'], check=True)",
+        "returned non-zero exit status 1.\nhint: the session has no network",
+    ),
+    "input": (
+        "input()",
+        "EOFError: EOF when reading a line\nhint: nobody answers input() here: write the answer into the code",
+    ),
+    "magic": (
+        "!ls",
+        "SyntaxError: invalid syntax\nhint: IPython's % and ! lines are not Python: leave % lines out, "
+        "and run commands with subprocess.run",
+    ),
+    "changed Python": (
+        "import builtins\nvars(builtins).clear()\nprint(1)",
+        "NameError: name 'print' is not defined\n"
+        "hint: a cell has changed Python itself here, as by emptying builtins or sys.path",
+    ),
+    "leaves": ("exit()", ""),
+    "leaves with a word": ("quit('done')", "SystemExit: done"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_how_a_cell_ended_is_told_in_words_that_code_can_act_on(open_session: Callable[..., Session], end: str) -> None:
+    source, last = ENDS[end]
+    text = open_session(limits=BRIEF if end.startswith("timeout") else LIMITS).run(source).text
+    assert text.endswith(last), text
+    assert not OF_THE_PROGRAM.search(text)
+
+
+@pytest.mark.parametrize("source", ["import os", "import ssl", "import numpy", "eval('1')", "().__class__", "import a"])
+def test_a_refusal_names_nothing_that_code_cannot_do(source: str) -> None:
+    with Session(trust_level="local") as session:
+        cell = session.run(source)
+    assert cell.error is not None
+    assert cell.error.kind == "refused"
+    assert not OF_THE_PROGRAM.search(cell.text)
