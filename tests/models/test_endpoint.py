@@ -407,6 +407,22 @@ async def test_a_password_in_the_url_is_sent_and_neither_logged_nor_shown(endpoi
     assert [text for text in (caplog.text, shown_by(error)) if KEY in unquote(text) or sent in text] == []
 
 
+async def test_a_query_in_the_url_is_sent_to_the_endpoint_and_neither_logged_nor_shown(endpoint, caplog):
+    caplog.set_level(logging.DEBUG)
+    query = f"?api-version=2024-ü&key={quote(KEY, safe='')}"
+    with ModelServer() as other:
+        moved = Raw(307, {"Location": f"{other.url}/chat/completions"}, b"")
+        with ModelServer([Answer("a"), Raw(404, {}, b""), moved]) as server:
+            model = endpoint(server, base_url=server.url + query, patience={"retries": 0})
+            reply, *errors = await model.reply(ASKED, []), await failing(model), await failing(model)
+    assert reply.text == "a"
+    assert [asked.path for asked in server.asked] == ["/v1/chat/completions" + query.replace("ü", "%C3%BC")] * 3
+    assert [asked.path for asked in other.asked] == ["/v1/chat/completions"]
+    assert f"{server.url}/chat/completions" in caplog.text
+    shown = [caplog.text, repr(model), *map(shown_by, errors)]
+    assert [text for text in shown if KEY in unquote(text) or "2024" in text] == []
+
+
 @pytest.mark.parametrize("url", [f"http://me:{KEY}@[h/v1", f"htp://h/{KEY}", f"http://h/v1#{KEY}", f"{KEY}"])
 def test_endpoint_that_cannot_be_is_told_without_its_secrets(endpoint, url):
     from cellblock.models.openai import EndpointModel

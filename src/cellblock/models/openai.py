@@ -11,7 +11,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from string import punctuation
 from typing import Any, Self
+from urllib.parse import quote
 
 from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
@@ -231,14 +233,30 @@ class EndpointModel:
     def _new_client(self) -> openai.AsyncOpenAI:
         whole = self._patience.timeout_seconds
         limits = openai.Timeout(whole, connect=min(whole, _CONNECTING))
-        url, headers = self._errors.place + (self._query and f"?{self._query}"), {}
+        headers = {}
         if self._place and (self._place.user or self._place.password):  # not in the URL, which httpx logs
             named = f"{self._place.user or ''}:{self._place.password or ''}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(named).decode()}"
         return openai.AsyncOpenAI(
-            base_url=url, api_key=self._key or "none", max_retries=0, timeout=limits, default_headers=headers,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=limits, event_hooks={"response": [_answered]}),
+            base_url=self._errors.place, api_key=self._key or "none", max_retries=0, timeout=limits,
+            default_headers=headers, http_client=openai.DefaultAsyncHttpxClient(
+                timeout=limits, event_hooks={"request": [self._add_query], "response": [_answered]}
+            ),
         )  # fmt: skip
+
+    async def _add_query(self, request: Any) -> None:
+        """Before a request is sent: the query of the endpoint's URL, unless it is redirected to another server."""
+        asked, place = request.url, type(request.url)(self._errors.place)
+        same = (asked.scheme, asked.host, asked.port) == (place.scheme, place.host, place.port)
+        if self._query and same and not asked.query:
+            request.url = _unshown(asked.copy_with(query=quote(self._query, safe=punctuation).encode()))
+
+
+def _unshown(url: Any) -> Any:
+    """A URL whose query, which may hold a key, is sent and in no log or error: those have its text."""
+    kind = type(url)
+    text = {name: lambda self: str(kind(self, query=None)) for name in ("__str__", "__repr__")}
+    return type("Unshown", (kind,), text)(url)
 
 
 @dataclass
