@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 
 import pytest
 
-from cellblock import Cell, ExecutionLimits, Policy, Session
+from cellblock import Cell, CellblockError, ExecutionLimits, Policy, Session, Versioned
 
 BY_SOURCE = {"policy": Policy(modules=["math"])}
 """No state is saved: what came after the first commit is run again where the session is opened."""
@@ -129,3 +132,34 @@ def test_cell_of_the_id_of_a_deleted_one_comes_last(
     assert [one[0] for one in cells] == (["kept", "gone"] if undone else ["kept", "other", "gone"])
     session.close()
     assert _shown(opened()) == cells
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "source"),
+    [
+        ({"timeout_seconds": 20}, {"timeout_seconds": 0.5}, "time.sleep(1)"),
+        ({"max_memory_mb": 400}, {"max_memory_mb": 100}, "large = bytearray(200_000_000); del large"),
+        ({"max_disk_mb": 100}, {"max_disk_mb": 10}, "open('f', 'wb').write(bytes(20_000_000)); os.remove('f')"),
+    ],
+    ids=["time", "memory", "disk"],
+)
+def test_cell_that_is_run_again_and_fails_under_lower_limits_is_not_given_up(
+    url: str, before: dict[str, float], now: dict[str, float], source: str
+) -> None:
+    program = f"""
+    import os
+    from cellblock import ExecutionLimits, Session, Versioned
+    session = Session("kept", state=Versioned({url!r}), limits=ExecutionLimits(**{before!r}))
+    session.run("import os, time; a = []")
+    session.flush()
+    assert session.run({source + "; a.append(1)"!r}).ok
+    os.kill(os.getpid(), 9)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
+    for _ in range(2):
+        ((name, value),) = before.items()
+        with pytest.raises(CellblockError, match="cell 2 had ended well, its state was not saved") as refused:
+            Session("kept", state=Versioned(url), limits=ExecutionLimits(**now)).run("a")  # type: ignore[arg-type]
+        assert f"limits=ExecutionLimits({name}={value})" in refused.value.hint
+    with Session("kept", state=Versioned(url), limits=ExecutionLimits(**before)) as session:  # type: ignore[arg-type]
+        assert session.run("a").value == [1]

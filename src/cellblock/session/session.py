@@ -9,7 +9,7 @@ import random
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 from types import TracebackType
@@ -288,7 +288,7 @@ class AsyncSession(Versions):
         """Take the session's place in its store, and what its settings there narrow."""
         await to_thread.run_sync(_import_stores)
         from cellblock.session.lasting import Lasting
-        from cellblock.session.settings import narrowed, to_plain, to_spec
+        from cellblock.session.settings import most_limits, narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
         self._lasting = await Lasting.open(mode, self.user, str(self.name), given)
@@ -311,7 +311,10 @@ class AsyncSession(Versions):
         tools, before = self._toolbox.names, self._lasting.settings.get("tools")
         settings["tools"] = sorted({*tools, *map(str, before)}) if isinstance(before, list) else sorted(tools)
         missing = [name for name in settings["tools"] if name not in tools]
-        self._lacking = (*self._left_out, *([f"tools=[{', '.join(missing)}]"] if missing else ()))
+        settings["most_limits"], lower = most_limits(self._lasting.settings, asdict(self._spec.limits))
+        lacking = [f"limits=ExecutionLimits({', '.join(lower)})"] if lower else []
+        lacking += [f"tools=[{', '.join(missing)}]"] if missing else []
+        self._lacking = (*(one for one in self._left_out if one not in lower), *lacking)
         settings["private"] = self._lasting.settings.get("private") or self._private
         stored = self._lasting.settings.get("private_paths")
         paths = map(str, stored) if isinstance(stored, list) else ()

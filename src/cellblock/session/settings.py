@@ -63,6 +63,13 @@ def narrowed(
     return settings, tuple(left_out)
 
 
+def most_limits(document: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The highest limits that a session was opened with, these included, and those that are lower now, as above."""
+    before = document.get("most_limits", document.get("limits"))
+    _, above = _lowered(before, given) if isinstance(before, Mapping) else ({}, ())
+    return {**given, **{name: before[name] for name in (one.partition("=")[0] for one in above)}}, tuple(above)
+
+
 def _is_stronger(name: str, value: object, given: str) -> bool:
     order = _FROM_WEAK.get(name, ())
     return value in order and order.index(value) > order.index(given)

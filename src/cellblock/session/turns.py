@@ -437,7 +437,7 @@ class Turns:
         self.notebook.record(cell, parts, shown=shown)
         if (kernel := self._kernel) is None:
             if self._lasting is not None:
-                raise SessionClosed(f"session {self.name!r} was closed before it had this cell", hint="open it again")
+                raise SessionClosed(f"session {self.name!r} was closed while this cell ran", hint="open it again")
             return cell
         led = None if cell.rolled_back and kernel.ended else execution.step  # the state of before is told by its step
         state = self._settle(led, cell.id, self._before, is_fresh=execution.is_fresh)

@@ -191,8 +191,9 @@ class Versions(Turns):
             )
             cell, blobs, unused = await self._run_again(kernel, draft, planned)
             _require_here(kernel)
-            if replay.ok and not cell.ok and self._lacking:  # nothing of this is committed
-                raise _unlike_before(cell, self._lacking)
+            lacking = self._lacking or _too_little(cell, self.limits)
+            if replay.ok and not cell.ok and lacking:  # nothing of this is committed
+                raise _unlike_before(cell, lacking)
             lost = unlike(replay, cell, unused)
         if planned.commit is None or (runs and kept is not None):  # else it was deleted
             self.notebook.record(cell, blobs)
@@ -565,6 +566,17 @@ def _unlike_before(cell: Cell, lacking: tuple[str, ...]) -> CellblockError:
         f"cell {cell.number} had ended well, its state was not saved, and run again it fails{line(why)}",
         hint=f"give what the session had before: {', '.join(lacking)} (tools are not called; their answers are stored)",
     )
+
+
+def _too_little(cell: Cell, limits: ExecutionLimits) -> tuple[str, ...]:
+    """A limit that allows for more than the one that a cell met."""
+    match cell.error and cell.error.kind:
+        case "timeout":
+            return (f"a timeout_seconds above {limits.timeout_seconds:g}",)
+        case "memory":
+            return (f"a max_memory_mb above {limits.max_memory_mb}",)
+        case _:
+            return ()
 
 
 def _stopped(replay: Replay) -> Lost:
