@@ -18,13 +18,14 @@ class Nesting:
         self._depth = 0
         self.quotes = ""
         """Those of the text that is open; "" where none is."""
+        self._joined = False
 
     @property
     def is_open(self) -> bool:
-        return self._depth > 0 or bool(self.quotes)
+        return self._depth > 0 or bool(self.quotes) or self._joined
 
     def add(self, line: str) -> None:
-        at = 0
+        at, self._joined = 0, line.endswith("\\")
         while True:
             if self.quotes:
                 end = _ENDS[self.quotes].match(line, at)
@@ -35,7 +36,9 @@ class Nesting:
             if piece is None:
                 return
             at = piece.end()
-            if piece[0] in _ENDS:
+            if piece[0][0] == "#":
+                self._joined = False
+            elif piece[0] in _ENDS:
                 self.quotes = piece[0]
             elif piece[0] in "([{":
                 self._depth += 1
