@@ -23,7 +23,7 @@ class Nesting:
 
     @property
     def is_open(self) -> bool:
-        return self._depth > 0 or bool(self.quotes)
+        return self._depth > 0 or bool(self.quotes) or self.continued
 
     def add(self, line: str) -> None:
         at, self.continued = 0, line.endswith("\\")
@@ -37,11 +37,11 @@ class Nesting:
             if piece is None:
                 return
             at = piece.end()
-            if piece[0] in _ENDS:
+            if piece[0][0] == "#":
+                self.continued = False
+            elif piece[0] in _ENDS:
                 self.quotes = piece[0]
             elif piece[0] in "([{":
                 self._depth += 1
-            elif piece[0][0] == "#":
-                self.continued = False
             elif piece[0] in ")]}":
                 self._depth = max(self._depth - 1, 0)

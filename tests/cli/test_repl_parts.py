@@ -6,7 +6,9 @@ import io
 import json
 import signal
 import stat
+import sys
 from pathlib import Path
+from types import FrameType
 
 import anyio
 import pytest
@@ -73,6 +75,28 @@ def test_block_ends_where_python_ends_it(typed: str, blocks: list[str]) -> None:
 def test_paste_is_whole_when_it_can_be_run() -> None:
     assert Block().add("def f():\n\n    return 1\n\nfor i in x:\n    f()")
     assert not Block().add("def f():\n    x = (")
+
+
+@pytest.mark.parametrize(
+    ("lines", "last"),
+    [(["def f():"] + ["    x = 1"] * 3_000, ""), (["@d"] * 3_000 + ["def f(): pass"], ""),
+     (["x = 1 + \\"] + ["1 + \\"] * 3_000, "1"), (["x = 'a\\"] + ["b\\"] * 3_000, "'")],
+    ids=["a body", "decorators", "joined lines", "a text"],
+)  # fmt: skip
+def test_block_outside_brackets_is_not_parsed_at_each_line(lines: list[str], last: str) -> None:
+    block, parsed = Block(), 0
+
+    def count(frame: FrameType, event: str, called: object) -> None:
+        nonlocal parsed
+        parsed += event == "c_call" and getattr(called, "__name__", "") == "compile"
+
+    sys.setprofile(count)
+    try:
+        whole = {block.add(line) for line in lines}
+    finally:
+        sys.setprofile(None)
+    assert (whole, block.add(last)) == ({False}, True)
+    assert parsed < 1_000
 
 
 def test_empty_line_does_not_end_a_block_that_goes_on() -> None:

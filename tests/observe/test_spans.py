@@ -207,11 +207,11 @@ def test_names_and_attributes_are_lines_of_a_bounded_length() -> None:
     collected = Collected()
     spans = spans_for(collected.provider, Redactor(), content=True)
     hostile = "\x1b[2Jrow\nforged \u202e\udcff" + "x" * 100_000
-    with pytest.raises(RuntimeError), spans.span("execute_tool", hostile, {"gen_ai.tool.name": hostile}) as span:
+    with spans.span("execute_tool", hostile, {"gen_ai.tool.name": hostile}) as span:
         span.note({"gen_ai.response.finish_reasons": [hostile], "cellblock.step": 1})
         span.tell("gen_ai.tool.call.result", hostile)
         span.tell("gen_ai.tool.call.arguments", {"code": "x" * 2_000_000})
-        raise type("A\nB" * 1_000, (RuntimeError,), {})
+        span.fail("A\nB" * 1_000)
     (made,) = collected.spans
     row = "row forged \ufffd"
     assert made.name == f"execute_tool {row}{'x' * (200 - len(row))}…"

@@ -191,7 +191,7 @@ def _logical(source: str) -> Iterator[tuple[str, bool]]:
     """Lines, and whether each begins a statement. Those of IPython that a backslash continues are one."""
     text, lines = Nesting(), iter(source.split("\n"))
     for line in lines:
-        begins = not (text.is_open or text.continued)
+        begins = not text.is_open
         if begins and _OURS.match(line):
             while line.endswith("\\") and (more := next(lines, None)) is not None:
                 line = f"{line[:-1]} {more}"
