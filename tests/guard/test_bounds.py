@@ -58,6 +58,7 @@ CASES = {
     "a heap of it": _ROWS + "import heapq\nheapq.heapify(rows)",
     "counting it": _ROWS + "([a] * 10_000).count(b)",
     "looking for it": _ROWS + "([a] * 10_000 + [b + (1,)]).index(b + (1,))",
+    "looking whether it is there": _ROWS + "def f(a, b): return b in a\nf([a + (1,)] * 10_000, b + (2,))",
     "bytes that become a list": "list(b'x' * 20_000_000)",
     "bytes by another name": "made = bytearray\nmade(200_000_000)",
     "a decimal number that becomes an integer": "import decimal\nint(decimal.Decimal('1e99999') ** 9)",

@@ -27,6 +27,7 @@ _COMPARED = 10_000_000
 _COPIED = 1_000_000_000
 """Bytes of the same."""
 _TEXTS = frozenset((str, bytes))
+_LINES = frozenset((list, tuple, deque))
 _SORTED = 200_000
 """Items that are sorted in one go."""
 _SAMPLED = 1000
@@ -231,6 +232,14 @@ def _slow_remove(self: Any, kind: Any, value: Any) -> None:
     kind.__delitem__(self, _slow_index(self, kind, value))
 
 
+def found_in(value: Any, where: Any) -> bool:
+    """`value in where`, of a value that may be large."""
+    size = len(where) if type(where) in _LINES else 0
+    if size > _SHORT and size * weigh(light(value)) > _COMPARED:
+        return any(one is value or one == value for one in where)
+    return light(value) in where
+
+
 def _count_of(a: Any, b: Any, /) -> int:
     return sum(1 for one in ticking(a) if one is b or one == b)
 
@@ -245,6 +254,8 @@ def _feeding(kind: Any, name: str) -> Callable[..., Any]:
     whole = getattr(kind, name)
 
     def feeding(self: Any, /, *given: Any, **named: Any) -> Any:
+        if len(given) == 1 and type(given[0]) is str and len(given[0]) <= _SHORT:
+            return whole(self, *given, **named)
         return whole(self, *map(_pairs, given), **named)
 
     return feeding

@@ -51,7 +51,7 @@ def is_in(at: ast.AST, value: ast.expr, collection: str) -> ast.Compare:
     return placed(ast.Compare(value, [_IN], [name(at, collection)]), at)
 
 
-_COMPARISONS: dict[str, ast.cmpop] = {"is": _IS, "<": ast.Lt()}
+_COMPARISONS: dict[str, ast.cmpop] = {"is": _IS, "is not": ast.IsNot(), "<": ast.Lt()}
 
 
 def chain(at: ast.AST, first: ast.expr, *rest: Any) -> ast.Compare:

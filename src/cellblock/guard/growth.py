@@ -21,6 +21,7 @@ _STEP = 1_000_000
 """Characters that are split at once."""
 _PIECE = 64
 """Bytes of a short piece of a text."""
+_SHORT = 16
 _SEARCHED = 10_000_000
 """Of the lengths of a text and of what is looked for from its end, multiplied: a hundredth of a second."""
 
@@ -93,11 +94,9 @@ def _translate(kind: Any) -> Callable[..., Any]:
 
 
 def _split(kind: Any, name: str) -> Callable[..., Any]:
-    whole = getattr(kind, name)
+    whole = kind.split if name == "split" else _rsplit(kind)
 
     def split(self: Any, /, sep: Any = None, maxsplit: Any = -1) -> Any:
-        if name == "rsplit" and _is_slow(self, sep):
-            return [one[::-1] for one in reversed(kind.split(self[::-1], sep[::-1], maxsplit))]
         if len(self) <= _STEP or (type(maxsplit) is int and 0 <= maxsplit <= _STEP):
             return whole(self, sep, maxsplit)
         if sep is None or (type(sep) is kind and kind.__len__(sep) == 1):
@@ -117,7 +116,16 @@ def _split(kind: Any, name: str) -> Callable[..., Any]:
 
 def _is_slow(text: Any, part: Any) -> bool:
     """True if CPython takes long to find this in a text from its end, where it compares all of it at each place."""
-    return isinstance(part, str | bytes | bytearray) and len(part) * len(text) > _SEARCHED
+    return isinstance(part, str | bytes | bytearray) and len(part) > _SHORT and len(part) * len(text) > _SEARCHED
+
+
+def _rsplit(kind: Any) -> Callable[..., Any]:
+    def rsplit(self: Any, sep: Any, maxsplit: Any) -> Any:
+        if not _is_slow(self, sep):
+            return kind.rsplit(self, sep, maxsplit)
+        return [one[::-1] for one in reversed(kind.split(self[::-1], sep[::-1], maxsplit))]
+
+    return rsplit
 
 
 def _last(kind: Any, name: str) -> Callable[..., Any]:

@@ -241,7 +241,7 @@ class Rewriter:
             own = scope.kind == "comprehension" and type(receiver) is ast.Name and receiver.id in scope.bound
             if name in STRIPPING and _strips_few(slot):
                 name += spelling.BRIEF
-            elif name in SWAPPED and (own or flags & _TEMPS or _is_text(receiver)):
+            elif name in SWAPPED and (name not in OF_CONTAINERS if _is_text(receiver) else own or flags & _TEMPS):
                 self._swapped(node, name, scope, flags, slot, own=own)
                 return
             elif called:
@@ -332,7 +332,7 @@ class Rewriter:
                 self._stack.append((receiver, scope, flags, (kept, "value")))
             return
         self.swaps.add(name)
-        if _is_text(receiver) and hasattr(str, name) and name not in OF_CONTAINERS:
+        if _is_text(receiver) and hasattr(str, name):
             _setter(slot)(build.call(node, swaps + ".str", receiver))
             return
         named = receiver if own and isinstance(receiver, ast.Name) else None
@@ -442,12 +442,36 @@ class Rewriter:
         if len(node.ops) > 1 or not walking or _is_number(node.left) or _is_number(right):
             self._push_children(node, scope, flags)
             return
+        if isinstance(node.ops[0], ast.In | ast.NotIn) and not isinstance(right, _SHOWN):
+            self._sought(node, scope, flags, slot)
+            return
         self._push_list(node.comparators, scope, flags)
         if isinstance(node.left, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in node.left.elts):
             for index, one in enumerate(node.left.elts):
                 self._screened(one, scope, flags, (node.left.elts, index))
         else:
             self._screened(node.left, scope, flags, (node, "left"))
+
+    def _sought(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
+        """Have what is looked for compared in steps, unless it is plain."""
+        left, right, op, put = node.left, node.comparators[0], node.ops[0], _setter(slot)
+        sought = build.call(node, spelling.FOUND, left, right)
+        whole: ast.expr = sought if isinstance(op, ast.In) else build.placed(ast.UnaryOp(ast.Not(), sought), node)
+        if isinstance(left, ast.Constant | ast.JoinedStr):
+            self._push_children(node, scope, flags)
+        elif not flags & _TEMPS or not isinstance(right, ast.Name | ast.Attribute | ast.Subscript):
+            put(whole)
+            self._push_list(sought.args, scope, flags)
+        else:
+            held = [one if _is_own(one, scope) else build.kept(one, scope.temporary(), one) for one in (left, right)]
+            names = [one.target.id if isinstance(one, ast.NamedExpr) else one.id for one in held]  # type: ignore[attr-defined]
+            kind = build.call(node, spelling.TYPE, build.name(node, names[0]))
+            both = build.chain(node, held[0], "is not", held[1])
+            sought.args = [build.name(node, name) for name in names]
+            node.left, node.comparators = build.name(node, names[0]), [build.name(node, names[1])]
+            put(build.either(node, build.all_of(node, both, build.is_in(node, kind, spelling.PLAIN)), node, whole))
+            for one, holding in ((right, held[1]), (left, held[0])):
+                self._stack.append((one, scope, flags, (holding, "value") if holding is not one else (None, "")))
 
     def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
         """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too.
@@ -949,6 +973,11 @@ def _strips_few(slot: Slot) -> bool:
     return not given or (isinstance(given[0], ast.Constant) and len(str(given[0].value)) <= MOST_STRIPPED)
 
 
+def _is_own(node: ast.expr, scope: Scope) -> bool:
+    """True if it is a name that may be read again."""
+    return isinstance(node, ast.Name) and scope.decides(node.id, stored=False)
+
+
 def _is_slice(node: ast.expr) -> bool:
     """Whether it is a slice that what is put there may make longer."""
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.step is None
@@ -992,6 +1021,8 @@ def _guard_handlers(scope: Scope) -> None:
 
 
 _ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
+_SHOWN = (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr)
+"""Containers and texts that stand in the source."""
 _EQUAL = (ast.Eq, ast.NotEq)
 _WALKING = (*_EQUAL, ast.In, ast.NotIn)
 _WALKING_ONCE = (*_WALKING, ast.Lt, ast.LtE, ast.Gt, ast.GtE)

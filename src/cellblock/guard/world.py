@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from cellblock.errors import SourceRejected
 from cellblock.guard import growth, sizes, spelling, steps
 from cellblock.guard.anatomy import holder, lineage, name_of
-from cellblock.guard.bounded import BY_NAME
+from cellblock.guard.bounded import BY_NAME, found_in
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.calls import Calls
 from cellblock.guard.check import check
@@ -485,6 +485,7 @@ class World:
             spelling.LIGHT: light,
             spelling.STEPPED: self.calls.stepped,
             spelling.FED: fed,
+            spelling.FOUND: found_in,
             spelling.SPREAD: steps.spread,
             spelling.PAUSE: steps.pause,
             spelling.PLAIN: PLAIN,

@@ -161,6 +161,9 @@ class BoundedContext(decimal.Context):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        for name, most in (("Emin", -LARGEST_EXPONENT), ("Emax", LARGEST_EXPONENT)):
+            if getattr(self, name) == getattr(decimal.DefaultContext, name):
+                super().__setattr__(name, most)
         for name in ("prec", "Emax", "Emin"):
             _require_bounded(name, getattr(self, name))
 
