@@ -1,6 +1,7 @@
 """What crosses from a worker to the host: round trips, refusals, and trees that no encoder wrote (W7, L9)."""
 
 import collections
+import copy
 import dataclasses
 import datetime as dt
 import decimal
@@ -8,6 +9,7 @@ import enum
 import json
 import math
 import pathlib
+import pickle
 import random
 import struct
 import subprocess
@@ -218,6 +220,9 @@ def test_value_arrives_as_it_left(value: object) -> None:
         (Level.LOW, EnumName("Level", "LOW")),
         (Mode.FAST, EnumName("Mode", "FAST")),
         (Bits.A | Bits.B, EnumName("Bits", "A|B")),
+        (collections.Counter("aab"), {"a": 2, "b": 1}),
+        (collections.OrderedDict(b=1, a=collections.deque([1, 2], 5)), {"b": 1, "a": [1, 2]}),
+        (collections.defaultdict(list, {"k": [1]}), {"k": [1]}),
         ({Slotted(1): Colour.RED}, {Record("Slotted", {"x": 1}): EnumName("Colour", "RED")}),
     ],
 )
@@ -330,7 +335,7 @@ class Sub(int):
         (int, "type is not portable"),
         ([1, {"a": object()}], "object is not portable"),
         (Sub(1), "Sub is not portable"),
-        (collections.OrderedDict(a=1), "OrderedDict is not portable"),
+        (type("Own", (collections.OrderedDict,), {})(a=1), "Own is not portable"),
         (dt.datetime(2020, 1, 1, tzinfo=type("Zone", (dt.tzinfo,), {})()), "a time zone of type Zone"),
         (Decimal("1E+1000000"), "a Decimal whose exponent is beyond ±999,999"),
         (Fraction(1, 2**20000), "a Fraction of more than 16,384 bits"),
@@ -914,3 +919,12 @@ def test_opaque_lets_an_interrupt_through_and_nothing_else() -> None:
     with pytest.raises(Interruption):
         opaque(type("I", (), {"__repr__": interrupted})())
     assert opaque(type("R", (), {"__repr__": _run})()).repr == "<R repr failed: Ran>"
+
+
+def test_the_fields_of_a_record_are_its_attributes_and_no_method_of_it_is_made_up_inside():
+    record = across(Named(1, "b"))
+    assert (record.x, record.y, copy.deepcopy(record), pickle.loads(pickle.dumps(record))) == (1, "b", record, record)
+    hostile = Record("T", {"_repr_html_": 1, "__deepcopy__": 2, "fields": 3, "type": 4})
+    assert (hostile.type, hostile["fields"], copy.deepcopy(hostile)) == ("T", 3, hostile)
+    for name in ("z", "_repr_html_", "__array__"):
+        assert not hasattr(hostile, name)

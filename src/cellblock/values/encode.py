@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from array import array
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -239,6 +240,11 @@ _WRITERS: dict[int, _Write] = {
         (set, _Writer.of_set),
         (frozenset, _Writer.of_frozenset),
         (dict, _Writer.of_dict),
+        # as what they hold: neither counting nor a factory, which is code, crosses
+        (Counter, _Writer.of_dict),
+        (OrderedDict, _Writer.of_dict),
+        (defaultdict, _Writer.of_dict),
+        (deque, _Writer.of_list),
         (range, _Writer.of_range),
         (slice, _Writer.of_slice),
         (dt.date, _Writer.of_date),

@@ -81,13 +81,19 @@ class EnumName:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The fields of a dataclass, pydantic model or named tuple whose class stayed behind: `record["x"]`."""
+    """The fields of a dataclass, pydantic model or named tuple whose class stayed behind: `record["x"]`, `record.x`."""
 
     type: str
     fields: Mapping[str, object]
 
     def __getitem__(self, name: str) -> object:
         return self.fields[name]
+
+    def __getattr__(self, name: str) -> object:
+        """A field by its name, unless that begins with "_": there libraries look for methods, and inside names them."""
+        if not name.startswith("_") and name not in ("type", "fields") and name in self.fields:
+            return self.fields[name]
+        raise AttributeError(f"the record has no field {name}", name=name, obj=self)
 
     def __hash__(self) -> int:
         return hash((self.type, frozenset(self.fields.items())))
