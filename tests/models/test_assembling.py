@@ -44,6 +44,16 @@ OPEN = ToolRequest("b", "open", {"n": 2}, '{"n": 2}')
         # neither index nor id: each with a name begins one
         ([call(name="search", arguments='{"q": 1}'), call(name="search", arguments='{"q": 1}')],
          (replace(SEARCH, id="call_1"), replace(SEARCH, id="call_2"))),
+        # neither, or all the same id and index, each at once
+        ([call(index=0, name="search", arguments='{"q": 1}'), call(index=0, name="open", arguments='{"n": 2}')],
+         (replace(SEARCH, id="call_1"), replace(OPEN, id="call_2"))),
+        ([call(id="a", name="search", arguments='{"q": 1}'), call(id="a", name="search", arguments='{"q": 1}')],
+         (SEARCH, replace(SEARCH, id="call_2"))),
+        ([call(index=0, name="now"), call(index=0, name="open", arguments=""), call(index=0, arguments='{"n": 2}')],
+         (ToolRequest("call_1", "now", {}, ""), replace(OPEN, id="call_2"))),
+        # the name with each piece, also with one that adds nothing
+        ([call(index=0, name="search", arguments=""), call(index=0, name="search", arguments='{"q": 1}'),
+          call(index=0, name="search", arguments="")], (replace(SEARCH, id="call_1"),)),
         # arguments as an object, none, null
         ([call(id="a", name="search", arguments={"q": 1})], (SEARCH,)),
         ([call(id="a", name="now")], (ToolRequest("a", "now", {}, ""),)),
@@ -56,6 +66,19 @@ OPEN = ToolRequest("b", "open", {"n": 2}, '{"n": 2}')
 )  # fmt: skip
 def test_tool_calls_are_told_apart(deltas, requests):
     assert assembled(*deltas).reply().requests == requests
+
+
+@pytest.mark.parametrize(
+    "given", [{"id": "a"}, {"id": "a", "index": 0}, {"id": "", "index": 0}, {"index": 0}, {}], ids=str
+)
+def test_each_entry_of_a_whole_answer_is_a_call(given):
+    named = [("search", '{"q": 1}'), ("open", '{"n": 2}'), ("search", ""), ("search", '{"q"')]
+    calls = [call(name=name, arguments=raw, **given)["tool_calls"][0] for name, raw in named]
+    assembly = Assembly()
+    assembly.add_whole({"choices": [{"message": {"content": None, "tool_calls": calls}}]})
+    requests = assembly.reply().requests
+    assert [(one.name, one.raw) for one in requests] == named
+    assert [one.id for one in requests] == [given.get("id") or "call_1", "call_2", "call_3", "call_4"]
 
 
 @pytest.mark.parametrize(

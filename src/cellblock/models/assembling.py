@@ -67,7 +67,7 @@ class Assembly:
     def reply(self) -> Reply:
         return Reply(
             text="".join(self._text),
-            requests=tuple(call.request(number) for number, call in enumerate(self._calls, 1)),
+            requests=tuple(call.request() for call in self._calls),
             tokens=self.tokens,
             model=self._model,
             finish=self._finish or "stop",
@@ -82,12 +82,12 @@ class Assembly:
         added = ""
         for choice in map(_mapping, _list(told.get("choices"))):
             if choice.get("index") in (0, None):  # nobody asks for more than one
-                added += self._take_message(_mapping(choice.get(part)))
+                added += self._take_message(_mapping(choice.get(part)), whole=part == "message")
                 if finish := _text(choice.get("finish_reason")):
                     self._finish, self.is_whole = finish, finish != "error"
         return added
 
-    def _take_message(self, message: _Object) -> str:
+    def _take_message(self, message: _Object, *, whole: bool) -> str:
         text, thought = parts_of(message.get("content"))
         text += _text(message.get("refusal"))
         thought += _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
@@ -95,13 +95,15 @@ class Assembly:
         self._text.append(text)
         self._reasoning.append(thought)
         for call in map(_mapping, _list(message.get("tool_calls"))):
-            self._room.take(self._call(call).add(call))
+            begun = None if whole else self._begun(call)
+            self._room.take((begun or self._new_call(call)).add(call))
         return text
 
-    def _call(self, told: _Object) -> _Call:
-        """The call that a piece belongs to: of the same index or id, or a new one.
+    def _begun(self, told: _Object) -> _Call | None:
+        """The call that a piece of a stream goes on with: of the same index or id. None where it begins another.
 
-        Some endpoints number every call 0 and tell them apart by id; some give neither, and mean the last one.
+        Some endpoints number every call 0 and tell them apart by id; some give neither, and mean the last one; some
+        give all the same id, or send each at once.
         """
         index, id_ = told.get("index"), _text(told.get("id"))
         begins = bool(_function(told).get("name"))
@@ -111,7 +113,11 @@ class Assembly:
             else:
                 same = call.id == id_ if id_ else not begins
             if same:
-                return call
+                return None if begins and call.is_before(told) else call
+        return None
+
+    def _new_call(self, told: _Object) -> _Call:
+        index = told.get("index")
         if len(self._calls) == _MOST_CALLS:
             raise TooLong(f"the answer has more than {_MOST_CALLS:,} tool calls")
         self._calls.append(_Call(index if isinstance(index, int) else None))
@@ -136,9 +142,15 @@ class _Call:
         self._arguments.append(write_json(arguments) if isinstance(arguments, dict) else _text(arguments))
         return self._arguments[-1]
 
-    def request(self, number: int) -> ToolRequest:
+    def is_before(self, told: _Object) -> bool:
+        """True if the call is complete, and a piece with a name is of the next one."""
+        function, raw = _function(told), "".join(self._arguments)
+        another = self._name != _text(function.get("name")) or bool(raw and function.get("arguments"))
+        return bool(self._name) and another and arguments_of(raw) is not None
+
+    def request(self) -> ToolRequest:
         raw = "".join(self._arguments)
-        return ToolRequest(self.id or f"call_{number}", self._name, arguments_of(raw), raw)
+        return ToolRequest(self.id, self._name, arguments_of(raw), raw)
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:

@@ -167,8 +167,7 @@ def _requests(message: Any) -> list[ToolRequest]:
     found: list[ToolRequest] = []
 
     def add(call: Mapping[str, Any], arguments: dict[str, Any] | None, raw: str) -> None:
-        id_ = call.get("id") or f"call_{len(found) + 1}"
-        found.append(ToolRequest(id_, call.get("name") or "", arguments, raw))
+        found.append(ToolRequest(call.get("id") or "", call.get("name") or "", arguments, raw))
 
     for call in getattr(message, "tool_call_chunks", ()):
         raw = call.get("args") or ""

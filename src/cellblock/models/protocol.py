@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -68,6 +69,7 @@ class Reply:
 
     `finish` is why it ended: stop, length (the answer was cut), tool_calls, content_filter, or another word of the
     endpoint's. `tokens` are those of all `attempts`, as far as the endpoint told. `reasoning` is no part of `text`.
+    Requests that have no id, or that of another, are given one: an answer to a request goes by it.
     Security border: texts are made valid.
     """
 
@@ -81,6 +83,16 @@ class Reply:
 
     def __post_init__(self) -> None:
         _make_valid(self, "text", "model", "finish", "reasoning")
+        object.__setattr__(self, "requests", tuple(_told_apart(self.requests)))
+
+
+def _told_apart(requests: Iterable[ToolRequest]) -> Iterator[ToolRequest]:
+    known: set[str] = set()
+    for number, one in enumerate(requests, 1):
+        names = chain((one.id,), map("call_{}".format, count(number)))
+        id_ = next(name for name in names if name and name not in known)
+        known.add(id_)
+        yield one if one.id == id_ else replace(one, id=id_)
 
 
 def _make_valid(one: object, *names: str) -> None:
