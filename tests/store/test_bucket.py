@@ -95,12 +95,27 @@ def test_bucket_that_is_slow_serves(bucket: str, proxy: FailingProxy, tmp_path: 
 def test_bucket_that_does_not_answer_is_given_up(
     bucket: str, proxy: FailingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AWS_TIMEOUT", "3s")
+    monkeypatch.setattr("cellblock.store.bucket._ANSWER_SECONDS", 2.0)
     with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store:
         address, body = _commit(store, 0)
-        with proxy.failing("stalled"), pytest.raises(StoreError, match="cannot be reached"):
-            store.read("ana", "q3").get(address)
+        with proxy.failing("stalled"):
+            with pytest.raises(StoreError, match="cannot be reached") as told:
+                store.read("ana", "q3").get(address)
+            with pytest.raises(StoreError, match="cannot be reached"):
+                BucketPlace.at(bucket).put("a/b", os.urandom(2 << 20))
+        assert str(told.value.hint).startswith("see to the service and to the network, and try again")
         assert store.read("ana", "q3").get(address) == body
+
+
+@pytest.mark.parametrize(
+    ("failing", "remedy"),
+    [("denied", "credentials"), ("409", "region and endpoint"), ("503", "see to the service"), ("cut", "see to the")],
+)
+def test_bucket_that_fails_is_told_with_what_helps(bucket: str, proxy: FailingProxy, failing: str, remedy: str) -> None:
+    place = BucketPlace.at(bucket)
+    with proxy.failing(failing), pytest.raises(StoreError) as told:
+        place.put("a/b", b"body")
+    assert str(told.value.hint).startswith(remedy)
 
 
 def test_bucket_is_listed_to_its_last_page(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -28,7 +29,19 @@ _ERRORS = (BaseError, OSError, ValueError)
 _STATUS = re.compile(r"status(?: code)?:? (\d{3})\b", re.IGNORECASE)
 _PATIENCE = timedelta(seconds=10)
 """How long a bucket that does not answer is asked again."""
-_HINT = "credentials, region and endpoint come from the provider's own variables, such as AWS_ACCESS_KEY_ID"
+_ANSWER_SECONDS, _SLOWEST = 10.0, 1 << 20
+"""How long an answer is waited for, which for a body that is put begins as that is sent: so many bytes a second."""
+_PROVIDERS = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE", "ab": "AZURE"}
+_CLIENT = (
+    "allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only", "pool_idle_timeout",
+    "pool_max_idle_per_host", "proxy_url", "proxy_ca_certificate", "proxy_excludes", "randomize_addresses",
+    "read_timeout", "timeout", "user_agent",
+)  # fmt: skip
+"""Options of the client that a provider's variables may set, as AWS_TIMEOUT: it reads none where it is given any."""
+_VARIABLES = "come from the provider's own variables, such as AWS_"
+_CREDENTIALS = f"credentials {_VARIABLES}ACCESS_KEY_ID"
+_PLACE = f"region and endpoint {_VARIABLES}REGION"
+_SERVICE = f"see to the service and to the network, and try again; its endpoint and credentials {_VARIABLES}ENDPOINT"
 
 _Result = TypeVar("_Result")
 
@@ -36,18 +49,20 @@ _Result = TypeVar("_Result")
 class BucketPlace:
     """A bucket, or what is below a prefix of it. Credentials come from where the provider's own tools take them."""
 
-    def __init__(self, bucket: ObjectStore, shown: str) -> None:
+    def __init__(self, bucket: ObjectStore, shown: str, slow: Callable[[int], ObjectStore] | None = None) -> None:
+        """`slow` opens it for a body of so many bytes, which takes its time."""
         self._bucket = bucket
         self._shown = shown
+        self._slow = slow
 
     @classmethod
     def at(cls, url: str) -> BucketPlace:
         """The bucket of a URL without credentials: `s3://name/prefix`, `gs://…`, `az://…`."""
         what = f"objects cannot be kept in {url}"
-        bucket = _told(what, lambda: from_url(url, retry_config={"retry_timeout": _PATIENCE}))
+        bucket = _told(what, lambda: _opened(url, 0))
         if bucket is None:
             raise StoreError(f"{what}: it is missing")
-        return cls(bucket, url)
+        return cls(bucket, url, lambda size: _opened(url, size))
 
     def __str__(self) -> str:
         return self._shown
@@ -55,7 +70,12 @@ class BucketPlace:
     def put(self, prefix: str, body: bytes) -> str:
         key = f"{prefix}.{unique_word()}"
         what = f"an object cannot be written to {self._shown}"
-        if _told(what, lambda: obstore.put(self._bucket, key, body, mode="create")) is None:
+        slow = self._slow if len(body) > _SLOWEST else None
+
+        def put() -> object:
+            return obstore.put(slow(len(body)) if slow else self._bucket, key, body, mode="create")
+
+        if _told(what, put) is None:
             raise StoreError(f"{what}: it is missing")
         return key
 
@@ -74,6 +94,15 @@ class BucketPlace:
                 yield Stray(one["path"], (now - one["last_modified"]).total_seconds())
 
 
+def _opened(url: str, size: int) -> ObjectStore:
+    """The client of a bucket, which waits for the answer to a body of so many bytes."""
+    provider, seconds = _PROVIDERS.get(url[:2], ""), _ANSWER_SECONDS + size / _SLOWEST
+    variables = {name: os.environ.get(f"{provider}_{name.upper()}", "") for name in _CLIENT}
+    options = {"read_timeout": timedelta(seconds=seconds), "timeout": "1h"}
+    options |= {name: value for name, value in variables.items() if value}
+    return from_url(url, retry_config={"retry_timeout": _PATIENCE}, client_options=options)
+
+
 def _told(what: str, act: Callable[[], _Result]) -> _Result | None:
     """Security border: act by the driver, whose errors may repeat a provider's words, and with them credentials.
 
@@ -88,9 +117,9 @@ def _told(what: str, act: Callable[[], _Result]) -> _Result | None:
     except _ERRORS as error:
         status = _STATUS.search(str(error))
         if isinstance(error, _DENIED) or (status is not None and status[1] in ("401", "403")):
-            why = "its provider refuses what it was given as credentials"
+            why, hint = "its provider refuses what it was given as credentials", _CREDENTIALS
         elif status is not None:
-            why = f"its provider answers {status[1]}"
+            why, hint = f"its provider answers {status[1]}", _SERVICE if status[1] >= "500" else _PLACE
         else:
-            why = f"its provider cannot be reached, or breaks off ({type(error).__name__})"
-    raise StoreError(f"{what}: {why}", hint=_HINT)
+            why, hint = f"its provider cannot be reached, or breaks off ({type(error).__name__})", _SERVICE
+    raise StoreError(f"{what}: {why}", hint=hint)
