@@ -284,8 +284,8 @@ class _Given:
         if content_for(self.pending, self.call_id):
             return None
         if kind := misfit(self.pending, self.call_id):
-            said = f"Error: The graph's state has {kind} in place of the content of this call, which is no text. {_AGAIN}"
-            return Told(said, failed=True)
+            said = f"Error: The graph's state has {kind} in place of the content of this call, which is no text."
+            return Told(f"{said} {_AGAIN}", failed=True)
         remedy = why_none(self.message) if self.has_field else _NO_FIELD
         return Told(f"Error: No content found in graph state. {remedy}", failed=True)
 
