@@ -10,7 +10,7 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -74,14 +74,14 @@ def no_memory(what: str) -> StoreError:
 
 @contextmanager
 def _told(what: str, *, may_lack: bool = False) -> Iterator[None]:
-    """Raise what goes wrong as `StoreError`; with `may_lack` it is nothing wrong that a file is not there."""
+    """Raise what goes wrong as `StoreError`; with `may_lack` not that a file is not there."""
     try:
         yield
     except MemoryError:
         raise no_memory(what) from None
     except OSError as error:
         if may_lack and isinstance(error, FileNotFoundError):
-            return
+            raise
         raise StoreError(f"{what}: {error.strerror}", hint=_HINT) from error
 
 
@@ -107,12 +107,13 @@ class DirectoryPlace:
         return key
 
     def get(self, key: str) -> bytes | None:
-        with _told(f"an object cannot be read from {self._path}", may_lack=True), open(self._file(key), "rb") as file:
+        what = f"an object cannot be read from {self._path}"
+        with suppress(FileNotFoundError), _told(what, may_lack=True), open(self._file(key), "rb") as file:
             return file.read()
         return None
 
     def delete(self, key: str) -> None:
-        with _told(f"an object cannot be deleted from {self._path}", may_lack=True):
+        with suppress(FileNotFoundError), _told(f"an object cannot be deleted from {self._path}", may_lack=True):
             os.unlink(self._file(key))
 
     def listed(self, prefix: str) -> Iterator[Stray]:
