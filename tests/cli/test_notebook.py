@@ -106,12 +106,14 @@ def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:
         (b'{"nbformat": 3}', [], b"nbformat 4, and is of 3"),
         (b'{"nbformat": 4, "cells": []}', ["--save", "out.txt"], b"ends neither in .ipynb nor in .html"),
         (b'{"nbformat": 4, "cells": []}', ["--save", "none/out.ipynb"], b"there is no directory"),
+        (b'{"nbformat": 4, "cells": []}', ["--save", "dir.ipynb"], b"'dir.ipynb' is a directory"),
     ],
 )
 def test_what_cannot_be_run_is_a_line(
     cellblock: Cellblock, tmp_path: Path, content: bytes, words: list[str], said: bytes
 ) -> None:
     (tmp_path / "in.ipynb").write_bytes(content)
+    (tmp_path / "dir.ipynb").mkdir()
     done = cellblock("notebook", "run", "in.ipynb", *words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -122,3 +124,11 @@ def test_a_document_without_code_is_run_at_once(cellblock: Cellblock, tmp_path: 
     _write(tmp_path / "in.ipynb")
     done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
     assert (done.returncode, done.stderr) == (0, b"cellblock: 0 of 0 cells ran; saved out.ipynb\n")
+
+
+def test_a_link_is_followed_to_what_is_saved(cellblock: Cellblock, tmp_path: Path) -> None:
+    _write(tmp_path / "in.ipynb")
+    (tmp_path / "out.ipynb").symlink_to("there.ipynb")
+    assert cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb").returncode == 0
+    assert (tmp_path / "out.ipynb").is_symlink()
+    assert len(_read(tmp_path / "there.ipynb").cells) == 1

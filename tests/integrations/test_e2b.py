@@ -329,8 +329,10 @@ def test_it_ends_once_and_by_itself() -> None:
         time.sleep(0.05)
     assert not sandbox.is_running()
     assert sandbox.kill() is False
-    with pytest.raises(SessionClosed):
-        sandbox.run_code("1")
+    for call in (sandbox.run_code, sandbox.commands.run, sandbox.files.read):
+        with pytest.raises(SandboxException) as raised:
+            call("1")
+        assert isinstance(raised.value, SessionClosed)
 
 
 @pytest.mark.parametrize(

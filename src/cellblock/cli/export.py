@@ -61,7 +61,7 @@ def write_document(target: Path, document: Notebook | str) -> None:
         as_page = target.suffix == ".html"
         document = document.to_html() if as_page else write_json(document.to_ipynb(), indent=1) + "\n"
     try:
-        write_private(target, document)
+        write_private(os.path.realpath(target), document)  # a link stays, as with other programs
     except OSError as error:
         raise Unusable(f"cannot write {str(target)!r}: {error.strerror}") from None
 

@@ -258,6 +258,8 @@ def target(path: str, *, said: str = "--save ") -> Path:
         raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
     if not os.path.isdir(target.parent):
         raise source.Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
+    if os.path.isdir(target):
+        raise source.Unusable(f"{said}{path!r} is a directory")
     there = _is_taken(target, said) and os.path.exists(target)
     return _writable(target, target if there else target.parent, said)
 

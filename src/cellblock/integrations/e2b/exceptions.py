@@ -8,7 +8,7 @@ from functools import wraps
 from threading import TIMEOUT_MAX
 from typing import ParamSpec, TypeVar
 
-from cellblock.errors import CellblockError
+from cellblock.errors import CellblockError, SessionClosed
 from cellblock.text import represent
 
 
@@ -26,6 +26,10 @@ class InvalidArgumentException(SandboxException):
 
 class NotFoundException(SandboxException):
     """No such file in the sandbox."""
+
+
+class SandboxClosedException(SandboxException, SessionClosed):
+    """The sandbox has ended."""
 
 
 P = ParamSpec("P")
@@ -76,7 +80,10 @@ def checked(method: Callable[P, T]) -> Callable[P, T]:
             fits, asked, has_none = tests[name]
             if not (given[name] is None and has_none) and not fits(given[name]):
                 raise wrong(name, asked, given[name])
-        return method(*args, **kwargs)
+        try:
+            return method(*args, **kwargs)
+        except SessionClosed as error:
+            raise SandboxClosedException(*error.args, hint=error.hint) from None
 
     return call
 
