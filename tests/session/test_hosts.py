@@ -394,6 +394,47 @@ def test_interpreter_that_may_not_be_executed_is_told_with_what_helps(tmp_path: 
     assert told.value.hint.startswith("let all users read it")
 
 
+def test_import_that_the_program_makes_fail_is_told() -> None:
+    with pytest.raises(CellblockError, match="cannot import what it needs: No module named 'ssl'"), forks.importing():
+        raise ModuleNotFoundError("No module named 'ssl'")
+
+
+_REFUSING = """
+import sys
+from cellblock import IsolationUnavailable, Session
+def hook(event, arguments):
+    if event == "subprocess.Popen":
+        raise PermissionError("no programs here")
+sys.addaudithook(hook)
+try:
+    Session()
+except IsolationUnavailable as error:
+    print(error.hint)
+"""
+
+
+def test_audit_hook_that_refuses_processes_is_told_as_the_cause() -> None:
+    done = subprocess.run([sys.executable, "-c", _REFUSING], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == (
+        "code of this program refuses it, such as an audit hook: allow subprocess.Popen\n", ""
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("around", "told"),
+    [
+        (["setpriv", "--ruid", "65534"], "acts as root, and its real user is 65534"),
+        (["unshare", "--user"], "a user namespace without a map of users"),
+    ],
+)
+def test_users_with_whom_no_walls_can_be_are_told(around: list[str], told: str) -> None:
+    if os.getuid() or subprocess.run([*around, "true"], check=False).returncode:
+        pytest.skip(f"this user may not call {around[0]}")
+    program = "from cellblock import *\ntry: Session()\nexcept IsolationUnavailable as error: print(error)"
+    done = subprocess.run([*around, sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert told in done.stdout, done.stderr
+
+
 def test_import_that_fails_for_a_user_who_may_not_read_the_engine_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cellblock.hosting.conditions.unreadable", lambda: "/root/lib")
     with pytest.raises(IsolationUnavailable, match="/root/lib cannot be read by user"), forks.importing():

@@ -90,6 +90,8 @@ def test_default_is_the_environments_or_under_the_users_data(tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="no directory for stored sessions"):
         default_url({"XDG_DATA_HOME": str(tmp_path / "file")})
+    with pytest.raises(StoreError, match="is no UTF-8"):
+        default_url({"XDG_DATA_HOME": str(tmp_path / "\udcff")})
 
 
 def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

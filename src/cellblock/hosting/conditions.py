@@ -103,6 +103,20 @@ def chrooted() -> str:
     return ""
 
 
+def unmapped() -> str:
+    """A user namespace without a map, in which nobody has a user."""
+    with suppress(OSError), open("/proc/self/uid_map", "rb") as users:
+        if not users.read():
+            return "this program is in a user namespace without a map of users"
+    return ""
+
+
+def half_root() -> str:
+    """An effective user that is root, and a real one that is another: the kernel goes by the one or the other."""
+    real, effective = os.getuid(), os.geteuid()
+    return "" if effective or not real else f"this program acts as root, and its real user is {real}"
+
+
 def powerless() -> str:
     """A root without the capabilities that it takes to run sessions as an account of their own."""
     with suppress(OSError):  # there may be no /proc
@@ -197,6 +211,8 @@ _TABLE: dict[Look, tuple[str, str]] = {
     without_proc: ("root", "mount one: mount -t proc proc /proc"),
     without_dev: ("root", "have the container or mount namespace around the program bind them from the host's /dev"),
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
+    unmapped: ("identity", "write one, as by unshare --map-root-user, before the program begins"),
+    half_root: ("identity", "set both to one, as by os.setresuid or setpriv --ruid"),
     powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
     filtered: _FILTER,
@@ -204,7 +220,8 @@ _TABLE: dict[Look, tuple[str, str]] = {
 }
 """The mechanism that lacks, and what helps."""
 WALLS: tuple[Look, ...] = (
-    other_machine, without_proc, without_dev, chrooted, powerless, small_files, filtered, filtered_more,
+    other_machine, without_proc, without_dev, chrooted, unmapped, half_root, powerless, small_files,
+    filtered, filtered_more,
 )  # fmt: skip
 """Conditions of sessions behind full walls alone."""
 

@@ -14,8 +14,10 @@ from collections.abc import Iterator, MutableMapping, MutableSet
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from cellblock.errors import CellblockError
 from cellblock.hosting.conditions import require, shut
 
+_IMPORTABLE = "use a Python with all of its standard library, and leave that to imports: sys.path, sys.modules"
 _IMPORT_SECONDS = 10.0
 """A fork waits no longer: what is imported may itself wait for the thread that forks."""
 
@@ -72,9 +74,9 @@ def importing() -> Iterator[None]:
     with _importing:
         try:
             yield
-        except ImportError:
+        except ImportError as error:
             require(shut)
-            raise
+            raise CellblockError(f"cellblock cannot import what it needs: {error}", hint=_IMPORTABLE) from error
 
 
 def _before() -> None:

@@ -274,7 +274,8 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
     """
     global _loop, _wakes_by
     try:
-        loop = new_loop()
+        with importing():
+            loop = new_loop()
         with suppress(Exception):  # a border, as in `new_loop`
             asyncio.set_event_loop(loop)
         for_ever = loop.create_task(_for_ever(started))
@@ -285,6 +286,9 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
                 loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
     except BaseException as error:  # a border: it is told to the one who waits for the start, or by the next call
         if not started.is_given:
+            if isinstance(error, CellblockError):
+                started.give(error=error)
+                return
             said = f"{type_name(error)}: {message_of(error, 500)}"
             is_logging = any(frame.f_code.co_filename == logging.__file__ for frame, _ in walk_tb(error.__traceback__))
             see = "mend the logging handler that raises" if is_logging else "see the event loop policy of this program"

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from cellblock.errors import StoreError
 from cellblock.hosting.unique import unique_word
@@ -20,7 +20,7 @@ except ImportError as error:
     raise StoreError(f"a bucket needs the package obstore: {error}", hint='pip install "cellblock[bucket]"') from None
 
 if TYPE_CHECKING:
-    from obstore.store import ObjectStore
+    from obstore.store import ClientConfig, ObjectStore
 
 _MISSING = (NotFoundError, FileNotFoundError)
 _DENIED = (PermissionDeniedError, UnauthenticatedError, PermissionError)
@@ -98,9 +98,9 @@ def _opened(url: str, size: int) -> ObjectStore:
     """The client of a bucket, which waits for the answer to a body of so many bytes."""
     provider, seconds = _PROVIDERS.get(url[:2], ""), _ANSWER_SECONDS + size / _SLOWEST
     variables = {name: os.environ.get(f"{provider}_{name.upper()}", "") for name in _CLIENT}
-    options = {"read_timeout": timedelta(seconds=seconds), "timeout": "1h"}
+    options: dict[str, object] = {"read_timeout": timedelta(seconds=seconds), "timeout": "1h"}
     options |= {name: value for name, value in variables.items() if value}
-    return from_url(url, retry_config={"retry_timeout": _PATIENCE}, client_options=options)
+    return from_url(url, retry_config={"retry_timeout": _PATIENCE}, client_options=cast("ClientConfig", options))
 
 
 def _told(what: str, act: Callable[[], _Result]) -> _Result | None:

@@ -22,6 +22,7 @@ _HINT = (
     "use one of sqlite:///relative.db, sqlite:////absolute.db, postgresql://user@host/database, memory:,"
     " with / ? # @ : % of a password as %2F %3F %23 %40 %3A %25"
 )
+_SET = "set CELLBLOCK_STORE to a URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +49,11 @@ def default_url(environment: Mapping[str, str] | None = None) -> str:
     try:
         private_directory(directory)
     except OSError as error:
-        raise StoreError(f"no directory for stored sessions: {error}", hint="set CELLBLOCK_STORE to a URL") from None
-    return "sqlite:///" + quote(os.path.join(directory, "sessions.db"))
+        raise StoreError(f"no directory for stored sessions: {error}", hint=_SET) from None
+    try:
+        return "sqlite:///" + quote(os.path.join(directory, "sessions.db"))
+    except UnicodeEncodeError:
+        raise StoreError(f"the directory for stored sessions is no UTF-8: {directory!r}", hint=_SET) from None
 
 
 def parse_url(url: str | None = None) -> StoreUrl:

@@ -76,10 +76,13 @@ class Zygote:
         self.channel.close()
 
 
+_REFUSED = "code of this program refuses it, such as an audit hook: allow subprocess.Popen"
+
+
 def not_started(python: str, error: OSError) -> CellblockError:
     """The error of an interpreter that cannot be executed."""
     reason = f"{python} cannot be started: {error}"
-    hint = READABLE if error.errno == errno.EACCES else needed()
+    hint = READABLE if error.errno == errno.EACCES else needed() if error.errno else _REFUSED
     return short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=hint)
 
 
