@@ -326,6 +326,10 @@ def _abstract_kind(name: str) -> Callable[[World], Any]:
     return make
 
 
+def _abc_meta(world: World) -> type:
+    return world.classes.metaclass(abc.ABCMeta)
+
+
 def _as_it_is(world: World) -> Callable[[Any], Any]:
     return lambda value: value
 
@@ -488,7 +492,7 @@ AUDITS = (
         replaced={
             **{name: _abstract_kind(name) for name in ("abstractclassmethod", "abstractstaticmethod")},
             "abstractmethod": _abstract,
-            "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta),
+            "ABCMeta": _abc_meta,
         },
         types=(
             audit(abc.ABC, subclassable=True),
