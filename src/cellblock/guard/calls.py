@@ -38,6 +38,10 @@ _partial_func = vars(functools.partial)["func"].__get__
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
+def _instead_of(function: Any, by: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given, **named: by(function, *given, **named)
+
+
 class Calls:
     """All that one world's code may call. `known` has by identity what may be called whatever its type says."""
 
@@ -45,8 +49,8 @@ class Calls:
         self._world = world
         self.known: dict[int, Any] = {}
         self._instead: dict[int, Callable[..., Any]] = {
-            **{id(one): functools.partial(self._first, one) for one in _FIRST},
-            **{id(one): functools.partial(self._keyed, one) for one in _KEY},
+            **{id(one): _instead_of(one, self._first) for one in _FIRST},
+            **{id(one): _instead_of(one, self._keyed) for one in _KEY},
         }
 
     def grant(self, value: Any) -> None:
@@ -145,6 +149,10 @@ class Calls:
     def given(self, function: Any) -> Any:
         """Give what a function of C is handed to call: what code may call itself, or what no one can, `None` say."""
         return self(function) if type(function) is not types.FunctionType and callable(function) else function
+
+    def original(self, function: Any) -> Any:
+        """Python's own function, for what stands in place of one where C calls it; any other object as it is."""
+        return next((one for one in (*_FIRST, *_KEY) if self._instead[id(one)] is function), function)
 
     def giving(self, function: Any) -> Any:
         """A function of the host's that calls what it is given: it gets what code may call.

@@ -36,16 +36,21 @@ _QUICK = 200_000
 def _partial(world: World) -> type:
     """`partial` of the code's own. What a `partial` of the host's holds is the host's."""
 
+    def func(world: World, value: Any) -> Any:
+        return world.calls.original(functools.partial.func.__get__(value))  # type: ignore[attr-defined]
+
     class partial(functools.partial):  # type: ignore[type-arg]
         def __new__(cls, func: Any, /, *given: Any, **named: Any) -> Any:
             return super().__new__(cls, world.calls.given(func), *given, **named)
 
         def __repr__(self) -> str:
-            parts = [repr(self.func), *map(repr, self.args), *(f"{key}={one!r}" for key, one in self.keywords.items())]
+            named = (f"{key}={one!r}" for key, one in self.keywords.items())
+            parts = [repr(func(world, self)), *map(repr, self.args), *named]
             return f"functools.partial({', '.join(parts)})"
 
     partial.__module__, partial.__qualname__ = "functools", "partial"
-    world.grant_types({partial: audit(partial, subclassable=True)})
+    replaced = {"func": func}
+    world.grant_types({partial: audit(partial, but=replaced, subclassable=True, replaced=replaced)})
     return partial
 
 
