@@ -48,9 +48,6 @@ REFUSED = {
     "a method by name": "import operator\noperator.methodcaller('__reduce__')(vault)",
     "an enumeration with finalizers": "import enum\nenum.Enum('X', {'A': 1, '__del__': print})",
     "an enumeration by its metaclass": "import enum\nenum.EnumMeta('X', (), {})",
-    "fields that are none": "import dataclasses\nclass F:\n    name = 'x=1'\n"
-    "@dataclasses.dataclass\nclass A:\n    a: int = 0\n"
-    "A.__dataclass_fields__['z'] = F()\n@dataclasses.dataclass\nclass B(A):\n    b: int = 0\nprint(B())",
     "names that are source": "import dataclasses\ndataclasses.make_dataclass('A', ['a=1', 'b'])",
     "digits without end": "import decimal\ndecimal.getcontext().prec = 10**9",
     "digits of another context": "import decimal\ndecimal.Context(prec=10**9)",

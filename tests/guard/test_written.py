@@ -196,6 +196,19 @@ def test_no_source_of_a_cell_reaches_what_library_source_is_compiled_with() -> N
 
 
 PROGRAMS = {
+    "fields that are none": """
+import dataclasses
+class F:
+    name = 'x=1'
+@dataclasses.dataclass
+class A:
+    a: int = 0
+A.__dataclass_fields__['z'] = F()
+@dataclasses.dataclass
+class B(A):
+    b: int = 0
+print(B())
+""",
     "slots": """
 import dataclasses
 @dataclasses.dataclass(slots=True)

@@ -39,6 +39,10 @@ _partial_func = vars(functools.partial)["func"].__get__
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
+def _instead_of(function: Any, by: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given, **named: by(function, *given, **named)
+
+
 class Calls:
     """All that one world's code may call. `known` has by identity what may be called whatever its type says."""
 
@@ -47,8 +51,8 @@ class Calls:
         self.known: dict[int, Any] = {}
         self._instead: dict[int, Callable[..., Any]] = {
             **{id(one): form for one, form in FORMS.items()},
-            **{id(one): functools.partial(self._first, one) for one in _FIRST},
-            **{id(one): functools.partial(self._keyed, FORMS[one]) for one in _KEY},
+            **{id(one): _instead_of(one, self._first) for one in _FIRST},
+            **{id(one): _instead_of(FORMS[one], self._keyed) for one in _KEY},
         }
 
     def grant(self, value: Any) -> None:
@@ -110,7 +114,7 @@ class Calls:
             if audit is None or not audit.constructable:
                 raise denied(f"{name_of(value)} cannot be created here", "class")
         if issubclass(value, MAKERS):
-            return functools.partial(self._made_with, value)
+            return functools.partial(self._made_with, FORMS.get(value, value))
         return self._instead.get(id(value), value)
 
     def _is_granted(self, value: Any) -> bool:
@@ -145,8 +149,18 @@ class Calls:
     # ------------------------------------------------------------- what C code calls on behalf of code
 
     def given(self, function: Any) -> Any:
-        """Give what a function of C is handed to call: what code may call itself, or what no one can, `None` say."""
-        return self(function) if type(function) is not types.FunctionType and callable(function) else function
+        """Give what a function of C is handed to call: what code may call itself, or what no one can, `None` say.
+
+        A class with a bounded form stays itself, as code may look at what it has handed over.
+        """
+        if type(function) is types.FunctionType or not callable(function):
+            return function
+        checked = self(function)
+        return function if isinstance(function, type) and function in FORMS else checked
+
+    def original(self, function: Any) -> Any:
+        """Python's own function, for what stands in place of one where C calls it; any other object as it is."""
+        return next((one for one in (*_FIRST, *FORMS) if self._instead[id(one)] is function), function)
 
     def giving(self, function: Any) -> Any:
         """A function of the host's that calls what it is given: it gets what code may call.

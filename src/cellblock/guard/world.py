@@ -290,6 +290,8 @@ class World:
     def grant_types(self, audits: Mapping[type, TypeAudit], *, host: bool = False) -> None:
         """Types that code may meet from now on. `host`: their instances may hold what was not granted."""
         fresh = {kind: one for kind, one in audits.items() if self._given.get(kind) is not one}
+        if not fresh:
+            return
         self._given.update(fresh)
         self.types.update(fresh)
         fresh = {kind: self._with_replaced(one) for kind, one in fresh.items()}

@@ -37,16 +37,21 @@ _QUICK = 200_000
 def _partial(world: World) -> type:
     """`partial` of the code's own. What a `partial` of the host's holds is the host's."""
 
+    def func(world: World, value: Any) -> Any:
+        return world.calls.original(functools.partial.func.__get__(value))  # type: ignore[attr-defined]
+
     class partial(functools.partial):  # type: ignore[type-arg]
         def __new__(cls, func: Any, /, *given: Any, **named: Any) -> Any:
             return super().__new__(cls, world.calls.given(func), *given, **named)
 
         def __repr__(self) -> str:
-            parts = [repr(self.func), *map(repr, self.args), *(f"{key}={one!r}" for key, one in self.keywords.items())]
+            named = (f"{key}={one!r}" for key, one in self.keywords.items())
+            parts = [repr(func(world, self)), *map(repr, self.args), *named]
             return f"functools.partial({', '.join(parts)})"
 
     partial.__module__, partial.__qualname__ = "functools", "partial"
-    world.grant_types({partial: audit(partial, subclassable=True)})
+    replaced = {"func": func}
+    world.grant_types({partial: audit(partial, but=replaced, subclassable=True, replaced=replaced)})
     return partial
 
 
@@ -340,6 +345,10 @@ def _abstract_kind(name: str) -> Callable[[World], Any]:
     return make
 
 
+def _abc_meta(world: World) -> type:
+    return world.classes.metaclass(abc.ABCMeta)
+
+
 def _as_it_is(world: World) -> Callable[[Any], Any]:
     return lambda value: value
 
@@ -507,7 +516,7 @@ AUDITS = (
         replaced={
             **{name: _abstract_kind(name) for name in ("abstractclassmethod", "abstractstaticmethod")},
             "abstractmethod": _abstract,
-            "ABCMeta": lambda world: world.classes.metaclass(abc.ABCMeta),
+            "ABCMeta": _abc_meta,
         },
         types=(
             audit(abc.ABC, subclassable=True),

@@ -92,7 +92,7 @@ def _enum_classes(world: World) -> dict[str, Any]:
 
     class EnumType(enum.EnumType):
         @classmethod
-        def __prepare__(metacls, cls: str, bases: Any, /, **named: Any) -> Any:
+        def __prepare__(metacls, cls: str, bases: tuple[type, ...], **named: Any) -> Any:  # type: ignore[override]
             made = super().__prepare__(cls, bases, **named)
             made.__class__ = Members
             return made

@@ -72,8 +72,29 @@ def _inspect(world: World) -> dict[str, Any]:
     return {"get_annotations": get_annotations} if hasattr(inspect, "get_annotations") else {}
 
 
+_REPEATING = """
+def recursive_repr(fillvalue='...'):
+    def decorating(function):
+        running = set()
+        def wrapper(self):
+            if id(self) in running:
+                return fillvalue
+            running.add(id(self))
+            try:
+                return function(self)
+            finally:
+                running.discard(id(self))
+        for name in ('__name__', '__qualname__', '__module__', '__doc__'):
+            setattr(wrapper, name, getattr(function, name))
+        return wrapper
+    return decorating
+"""
+
+
 def _repeating(world: World) -> dict[str, Any]:
-    return {"recursive_repr": lambda *_: lambda function: function}
+    made: dict[str, Any] = {}
+    world.library.execute(_REPEATING, None, made)
+    return made
 
 
 def _weak(world: World) -> dict[str, Any]:

@@ -210,7 +210,7 @@ class Describing:
         node.kind = "partial"
         graph.child(node, type(node.value))
         for part in ("func", "args", "keywords"):
-            graph.child(node, getattr(node.value, part), f".{part}")
+            graph.child(node, self._world.calls.original(getattr(node.value, part)), f".{part}")
 
     def _cached(self, graph: Graph, node: Node) -> None:
         given = node.value.cache_parameters()
