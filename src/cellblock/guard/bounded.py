@@ -35,7 +35,13 @@ _SHORT = 16
 _POINTER = 8
 _CHARACTER = 4
 
-_ascending = cmp_to_key(lambda one, other: -1 if one < other else 0)
+
+
+def _order(one: Any, other: Any) -> int:
+    return -1 if one < other else 0
+
+
+_ascending = cmp_to_key(_order)
 
 
 # ------------------------------------------------------------------------------ what makes containers
@@ -305,28 +311,26 @@ def _joining(kind: Any, name: str) -> Callable[..., Any]:
 _JOINING = ["union", "intersection", "difference", "symmetric_difference", "isdisjoint", "issubset", "issuperset"]
 _CHANGING = ["update", "intersection_update", "difference_update", "symmetric_difference_update"]
 
-METHODS: dict[type, dict[str, Callable[[Any], Callable[..., Any]]]] = {
-    kind: _makers(kind, forms)
-    for kind, forms in {
-        list: {
-            **{name: _searches(list, name) for name in _SLOWLY},
-            "extend": _extending(list, "extend"),
-            "sort": _sort,
-        },
-        tuple: {name: _searches(tuple, name) for name in ("count", "index")},
-        deque: {
-            **{name: _searches(deque, name) for name in _SLOWLY},
-            **{name: _extending(deque, name) for name in ("extend", "extendleft")},
-        },
-        set: {name: _joining(set, name) for name in (*_JOINING, *_CHANGING)},
-        frozenset: {name: _joining(frozenset, name) for name in _JOINING},
-        dict: {"update": _feeding(dict, "update")},
-        OrderedDict: {"update": _feeding(OrderedDict, "update")},
-        defaultdict: {"update": _feeding(defaultdict, "update")},
-        **{kind: {"write": _writing(kind)} for kind in (StringIO, BytesIO)},
-        Counter: {name: _feeding(Counter, name) for name in ("update", "subtract")},
-    }.items()
+_METHODS: dict[type, dict[str, Callable[..., Any]]] = {
+    list: {
+        **{name: _searches(list, name) for name in _SLOWLY},
+        "extend": _extending(list, "extend"),
+        "sort": _sort,
+    },
+    tuple: {name: _searches(tuple, name) for name in ("count", "index")},
+    deque: {
+        **{name: _searches(deque, name) for name in _SLOWLY},
+        **{name: _extending(deque, name) for name in ("extend", "extendleft")},
+    },
+    set: {name: _joining(set, name) for name in (*_JOINING, *_CHANGING)},
+    frozenset: {name: _joining(frozenset, name) for name in _JOINING},
+    dict: {"update": _feeding(dict, "update")},
+    OrderedDict: {"update": _feeding(OrderedDict, "update")},
+    defaultdict: {"update": _feeding(defaultdict, "update")},
+    **{kind: {"write": _writing(kind)} for kind in (StringIO, BytesIO)},
+    Counter: {name: _feeding(Counter, name) for name in ("update", "subtract")},
 }
+METHODS = {kind: _makers(kind, forms) for kind, forms in _METHODS.items()}
 """By type, what makes for a world what stands in for its methods."""
 
 
@@ -342,16 +346,19 @@ STATICS: dict[type, dict[str, Callable[..., Any]]] = {
 }
 """By type, what stands in for what is had of the class itself."""
 
+_KINDS: tuple[tuple[tuple[Any, ...], Callable[[Any], Callable[..., Any]]], ...] = (
+    ((set, frozenset), _made),
+    ((list, tuple), _copied),
+    ((dict, OrderedDict, Counter), _mapping),
+    ((bytes, bytearray), _sized),
+    ((StringIO, BytesIO), _filed),
+    ((any, all), _through),
+    ((min, max), _extreme),
+)
 FORMS: dict[Any, Callable[..., Any]] = {
-    **{kind: _made(kind) for kind in (set, frozenset)},
-    **{kind: _copied(kind) for kind in (list, tuple)},
-    **{kind: _mapping(kind) for kind in (dict, OrderedDict, Counter)},
+    **{one: form(one) for some, form in _KINDS for one in some},
     defaultdict: _mapping(defaultdict, 1),
     deque: lambda *given, **named: deque(*map(fed, given[:1]), *given[1:], **named),
-    **{kind: _sized(kind) for kind in (bytes, bytearray)},
-    **{kind: _filed(kind) for kind in (StringIO, BytesIO)},
-    **{function: _through(function) for function in (any, all)},
-    **{function: _extreme(function) for function in (min, max)},
     sorted: _sorted,
     heapq.heapify: _heapify,
     operator.countOf: _count_of,

@@ -140,7 +140,7 @@ def add(left: Any, right: Any) -> Any:
         if length(left) + length(right) > most:
             raise MemoryError(f"{length(left) + length(right):,} items in one [size]")
         if length(left) + length(right) > _FEW_ITEMS:
-            afford(type(left).__sizeof__(left) + type(right).__sizeof__(right))
+            afford(left.__sizeof__() + right.__sizeof__())
     elif isinstance(left, Fraction) or isinstance(right, Fraction):
         _require_ratio(left, right)
     return left + right
@@ -154,7 +154,7 @@ def add_by(present: Any, more: Any) -> Any:
         if length(present) + len(more) > most:
             raise MemoryError(f"{length(present) + len(more):,} items in one [size]")
         if length(present) + len(more) > _FEW_ITEMS:
-            afford(type(present).__sizeof__(present) + len(more) * 8)
+            afford(present.__sizeof__() + len(more) * 8)
     return more
 
 

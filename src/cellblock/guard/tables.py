@@ -158,6 +158,10 @@ def audit(
     )
 
 
+def _of_type(make: Replaced) -> Replaced:
+    return lambda world, value: make(world, type(value))
+
+
 def measured(
     kind: type, *, but: Iterable[str] = (), also: Mapping[str, Replaced] | None = None, writes: Iterable[str] = ()
 ) -> TypeAudit:
@@ -165,7 +169,7 @@ def measured(
     statics = STATICS.get(kind, {})
     forms: dict[str, Replaced] = {
         **{name: Method(f"{kind.__qualname__}.{name}", make) for name, make in METHODS[kind].items()},
-        **{name: lambda world, value, make=make: make(world, type(value)) for name, make in statics.items()},
+        **{name: _of_type(make) for name, make in statics.items()},
         **(also or {}),
     }
     return audit(
