@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ScriptedModel, SessionBusy, Versioned
+from cellblock.agent.past import past_run
 from cellblock.agent.replay import replay
 from cellblock.models import Message
 from cellblock.observe.log import read_log
@@ -246,3 +247,11 @@ def test_run_that_another_program_has_open_is_not_taken_from_it(tmp_path: Path) 
         with CodeAgent(model, state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as other, pytest.raises(SessionBusy):
             other.resume(log)
         assert log.read_bytes() == before
+
+@pytest.mark.anyio
+async def test_an_error_names_a_log_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"event": "run", "state": 3, "trust_level": 5}\n')
+    with pytest.raises(LogError) as raised:
+        await past_run(tmp_path / "a.jsonl")
+    assert str(tmp_path / "a.jsonl") in str(raised.value)
+    assert "PosixPath" not in str(raised.value)

@@ -133,9 +133,9 @@ async def past_run(path: str | os.PathLike[str], log: EventLog | None = None) ->
     return await read_as_log(path, _read, path, log)
 
 
-async def read_as_log(path: str | os.PathLike[str], read: Callable[..., Made], *args: Any) -> Made:
+async def read_as_log(path: str | os.PathLike[str] | None, read: Callable[..., Made], *args: Any) -> Made:
     """Have `read` make something of a log, which may be long, in a thread. LogError where that is not as it expects."""
-    with reading_log(f"{line(os.fspath(path))} is"):
+    with reading_log(f"{line(os.fspath(path or ''))} is"):
         return await off_loop(LARGE, read, *args)
 
 

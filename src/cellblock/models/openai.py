@@ -254,8 +254,8 @@ class EndpointModel:
 
 def _unshown(url: Any) -> Any:
     """A URL whose query, which may hold a key, is sent and in no log or error: those have its text."""
-    kind = type(url)
-    text = {name: lambda self: str(kind(self, query=None)) for name in ("__str__", "__repr__")}
+    kind: Any = type(url)
+    text = {name: lambda self: kind.__str__(kind(self, query=None)) for name in ("__str__", "__repr__")}
     return type("Unshown", (kind,), text)(url)
 
 

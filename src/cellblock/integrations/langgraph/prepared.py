@@ -46,7 +46,8 @@ def contents(message: object) -> dict[str, str]:
     fence is not closed was cut off, and is nobody's.
     """
     ids = Counter(ids_of(message))
-    calls = [call for call in message.tool_calls if call["name"] in CONTENT_TOOLS] if ids else []
+    made = message.tool_calls if isinstance(message, AIMessage) else []
+    calls = [call for call in made if call["name"] in CONTENT_TOOLS]
     if not calls:
         return {}
     blocks = [fence for fence in fences(words_of(message)[:_MOST_WORDS]) if fence.closed]
