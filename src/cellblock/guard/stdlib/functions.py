@@ -38,7 +38,7 @@ def _partial(world: World) -> type:
     """`partial` of the code's own. What a `partial` of the host's holds is the host's."""
 
     def func(world: World, value: Any) -> Any:
-        return world.calls.original(functools.partial.func.__get__(value))  # type: ignore[attr-defined]
+        return world.calls.original(functools.partial.func.__get__(value))
 
     class partial(functools.partial):  # type: ignore[type-arg]
         def __new__(cls, func: Any, /, *given: Any, **named: Any) -> Any:
