@@ -48,7 +48,6 @@ EXEMPT = {
     "cellblock/cli/options.py": "reads the command line",
     "cellblock/cli/probes.py": "its answers are of its own cells",
     "cellblock/cli/storyboard.py": "its answers are of its own cells",
-    "cellblock/integrations/opened.py": "opens sessions for its caller",
 }
 """Modules of those packages that face nothing, each with the reason."""
 

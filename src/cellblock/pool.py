@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeVar
 
 import anyio
 
-from cellblock.errors import Busy, CellblockError, LeaseLost, SessionBusy, SessionClosed
+from cellblock.errors import Busy, CellblockError, SessionBusy, SessionClosed
 from cellblock.hosting import clock, to_thread
 from cellblock.session.commits import cells_of
 from cellblock.session.notebook import Kept
@@ -52,7 +52,8 @@ class _Entry:
     callers: int = 0
     used: float = 0.0
     asleep: bool = False
-    opening: anyio.Lock = field(default_factory=anyio.Lock)
+    rest: asyncio.TimerHandle | None = None
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def idle(self) -> bool:
@@ -140,6 +141,7 @@ class SessionPool:
         self._resting: set[asyncio.Task[None]] = set()
         self._store: Store | None = None
         self._storing = anyio.Lock()
+        self._closed = False
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None
         _ALL.add(self)
@@ -182,25 +184,21 @@ class SessionPool:
             await to_thread.run_sync(store.read, *key)
         until = clock.now() + self._wait_seconds
         entry = await self._admit(key, until)
-        entry.callers += 1
+        self._enter(entry)
         try:
             async with entry.opening:
-                if entry.session is None:
-                    entry.session = await self._opened(key, until)
+                if entry.session is None or entry.session._is_spent:
+                    entry.session = await self._opened(entry, until)
                 session, entry.asleep = entry.session, False
-            try:
-                yield session
-            except (SessionClosed, LeaseLost):  # it is of no use any more: whoever comes next opens it again
-                if entry.session is session:
-                    entry.session = None
-                await session.close()
-                raise
+            yield session
         finally:
             entry.used = clock.now()
             self._leave(entry)
 
     async def close(self) -> None:
-        """Close every session. What the store does not take is one line of the log for each."""
+        """Close every session, for good. What the store does not take is one line of the log for each."""
+        self._closed = True
+        self._freed.set()
         with anyio.CancelScope(shield=True):
             for task in (resting := list(self._resting)):
                 task.cancel()
@@ -214,7 +212,7 @@ class SessionPool:
                 await to_thread.run_sync(self._keep_warm, 0)
 
     async def release(self, name: str, *, user: str = "default") -> None:
-        """Close a session once nobody opens it any more; nothing where it is not open here."""
+        """Close a session, whoever uses it; nothing where it is not open here."""
         if (entry := self._entries.get((user, name))) is not None:
             await self._close(entry)
 
@@ -231,8 +229,12 @@ class SessionPool:
         except CellblockError:
             await session.close()
             return
-        entry.session, entry.callers, entry.used = session, 1, clock.now()
-        self._leave(entry)
+        self._enter(entry)
+        try:
+            if entry.session is None:  # else it was closed meanwhile, and opened again by who waited for it
+                entry.session, entry.used = session, clock.now()
+        finally:
+            self._leave(entry)
 
     @contextmanager
     def calling(self, user: str) -> Iterator[None]:
@@ -245,6 +247,9 @@ class SessionPool:
             yield
         finally:
             share.calls -= 1
+            readings = share.readings.statistics()
+            if not (share.calls or readings.borrowed_tokens or readings.tasks_waiting):
+                self._shares.pop(user, None)
 
     async def read(self, name: str, take: Callable[[Iterator[Kept], str], T], *, user: str = "default") -> T:
         """The result of `take`, called in a thread with the cells of a session's notebook and why it is private.
@@ -274,16 +279,23 @@ class SessionPool:
 
         Whoever calls it counts as a caller before anything else is waited for.
         """
+        self._require_open()
         while (full := self._in_the_way(key)) is not None:
             idle = [entry for entry in full if entry.idle]
             if idle:
-                victim = min(idle, key=lambda entry: (entry.key[0] != key[0], entry.used))
-                await self._close_quietly(victim)
+                await self._close_quietly(
+                    min(idle, key=lambda entry: (entry.key[0] != key[0], entry.used)), only_idle=True
+                )
             elif not await self._one_freed(until):
                 raise Busy(
                     f"all {len(full)} sessions that may be open are in use", hint="try again when a call has ended"
                 )
+            self._require_open()
         return self._entries.setdefault(key, _Entry(key))
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SessionClosed("the pool was closed", hint="make a new SessionPool")
 
     def _in_the_way(self, key: Key) -> Sequence[_Entry] | None:
         """The sessions of which one has to end its processes before this one can be used; None if none has to."""
@@ -312,19 +324,26 @@ class SessionPool:
 
     # --- opening and closing ---
 
-    async def _opened(self, key: Key, until: float) -> AsyncSession:
-        """A session, opened as soon as no other program has it open."""
-        user, name = key
+    async def _opened(self, entry: _Entry, until: float) -> AsyncSession:
+        """A session, opened as soon as no other program has it open; or the one that was adopted meanwhile."""
+        user, name = entry.key
         self._loop = asyncio.get_running_loop()
         while True:
             async with self._openings:
+                self._require_open()
                 try:
-                    return await AsyncSession(name, user=user, state=self._state, **self._options).open()
+                    session = await AsyncSession(name, user=user, state=self._state, **self._options).open()
+                    if not self._closed:
+                        return session
+                    await session.close()
+                    self._require_open()
                 except SessionBusy:
                     if clock.now() > until:
                         raise
-            if not await self._given_up(key):
+            if not await self._given_up(entry.key):
                 await asyncio.sleep(_LOOK_SECONDS)
+            if entry.session is not None and not entry.session._is_spent:
+                return entry.session
 
     async def _given_up(self, key: Key) -> bool:
         """True if another pool of this loop had the session open, and closed it as nobody used it there."""
@@ -333,26 +352,35 @@ class SessionPool:
             if here and other._closes and other._state.url == self._state.url:
                 entry = other._entries.get(key)
                 if entry is not None and entry.idle:
-                    await other._close_quietly(entry)
+                    await other._close_quietly(entry, only_idle=True)
                     return True
         return False
 
-    async def _close_quietly(self, entry: _Entry) -> None:
+    async def _close_quietly(self, entry: _Entry, *, only_idle: bool = False) -> None:
         """Close a session; what the store does not take is for the log, since no caller of it is there to be told."""
         try:
-            await self._close(entry)
+            await self._close(entry, only_idle=only_idle)
         except CellblockError as error:
             _LOG.error("session %r of %r was not closed as it should be: %s", *reversed(entry.key), error)
 
-    async def _close(self, entry: _Entry) -> None:
-        entry.callers += 1
+    async def _close(self, entry: _Entry, *, only_idle: bool = False) -> None:
+        self._enter(entry)
         try:
             async with entry.opening:
+                if only_idle and entry.callers > 1:
+                    return
                 session, entry.session = entry.session, None
                 if session is not None:
                     await session.close()
         finally:
             self._leave(entry)
+
+    def _enter(self, entry: _Entry) -> None:
+        """A caller has come: the session does not rest."""
+        entry.callers += 1
+        if entry.rest is not None:
+            entry.rest.cancel()
+            entry.rest = None
 
     def _leave(self, entry: _Entry) -> None:
         """A caller has gone: a session that has none rests after a while, or makes way for one that waits for room."""
@@ -360,30 +388,32 @@ class SessionPool:
         if entry.callers:
             return
         self._freed.set()
-        if entry.session is not None:
-            asyncio.get_running_loop().call_later(self._idle_seconds, self._rest_if_idle, entry, entry.used)
-        elif self._entries.get(entry.key) is entry:
-            del self._entries[entry.key]
+        if entry.session is None:
+            if self._entries.get(entry.key) is entry:
+                del self._entries[entry.key]
+        elif not entry.asleep:
+            entry.rest = asyncio.get_running_loop().call_later(self._idle_seconds, self._rest_soon, entry)
 
-    def _rest_if_idle(self, entry: _Entry, used: float) -> None:
-        if entry.used == used and entry.idle and not entry.asleep:
-            task = asyncio.get_running_loop().create_task(self._rest(entry))
-            self._resting.add(task)
-            task.add_done_callback(self._resting.discard)
+    def _rest_soon(self, entry: _Entry) -> None:
+        self._enter(entry)
+        task = asyncio.get_running_loop().create_task(self._rest(entry))
+        self._resting.add(task)
+        task.add_done_callback(self._resting.discard)
 
     async def _rest(self, entry: _Entry) -> None:
-        """Have a session sleep that nobody uses. What the store does not take keeps it awake, and is logged."""
-        if self._closes:
-            await self._close_quietly(entry)
-            return
-        entry.callers += 1
+        """Have a session sleep that nobody uses, or close it. What the store does not take is logged."""
         try:
             async with entry.opening:
-                if entry.session is not None:
+                if entry.callers > 1 or entry.session is None:
+                    return
+                if self._closes:
+                    session, entry.session = entry.session, None
+                    await session.close()
+                else:
                     await entry.session.hibernate()
-                    entry.asleep = True
+                    entry.asleep = entry.callers == 1
         except CellblockError as error:
-            _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
+            _LOG.error("session %r of %r could not be put to rest: %s", *reversed(entry.key), error)
         finally:
             self._leave(entry)
 
@@ -394,6 +424,7 @@ class SessionPool:
 
     async def _opened_store(self) -> Store:
         async with self._storing:
+            self._require_open()
             if self._store is None:
                 self._store = await to_thread.run_sync(lambda: open_store(self._state.url))
             return self._store

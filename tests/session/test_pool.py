@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import socket
 import threading
+import time
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 
 import anyio
 import pytest
@@ -137,14 +141,12 @@ async def test_one_that_nobody_uses_sleeps_and_keeps_its_names(url: str) -> None
         assert await _run(pool, "a", "x") == 1
 
 
-async def test_one_that_was_closed_under_its_caller_is_opened_again_for_the_next(url: str) -> None:
+async def test_one_that_was_closed_is_opened_again_for_the_next(url: str) -> None:
     async with SessionPool(url) as pool:
         await _run(pool, "a", "x = 1")
         entry = pool._entries["ana", "a"]
         assert entry.session is not None
         await entry.session.close()
-        with pytest.raises(SessionClosed):
-            await _run(pool, "a", "x")
         assert await _run(pool, "a", "x") == 1
 
 
@@ -274,3 +276,97 @@ async def test_warm_sessions_are_taken_and_made_again(url: str) -> None:
 def test_options_that_make_no_sense_are_refused_at_once(options: dict[str, object], error: type, said: str) -> None:
     with pytest.raises(error, match=re.escape(said)):
         SessionPool(**options)  # type: ignore[arg-type]
+
+
+async def test_a_call_that_wants_a_branch_while_it_is_made_gets_it_and_counts(url: str) -> None:
+    async with (
+        SessionPool(url, max_sessions=2) as pool,
+        pool.session("a") as session,
+        anyio.create_task_group() as tasks,
+    ):
+        await session.run("x = 1")
+        branch = await session.branch("b")
+        values: list[object] = []
+
+        async def use() -> None:
+            async with pool.session("b") as found:
+                values.append((await found.run("x")).value)
+
+        for _ in range(2):
+            tasks.start_soon(use)
+        await anyio.sleep(0.3)
+        await pool.adopt(branch)
+        with anyio.fail_after(20):
+            while len(values) < 2:
+                await anyio.sleep(0.01)
+        assert values == [1, 1]
+        async with pool.session("b") as found:
+            with pytest.raises(Busy):
+                await _run_at_once(pool, "c")
+            assert (await found.run("x")).value == 1
+
+
+async def _run_at_once(pool: SessionPool, name: str) -> None:
+    pool._wait_seconds = 0
+    async with pool.session(name):
+        pass
+
+
+@pytest.mark.parametrize("when_idle", ["sleep", "close"])
+async def test_one_that_is_taken_up_as_its_rest_is_due_is_left_alone(url: str, when_idle: Any) -> None:
+    client, server = socket.socketpair()
+    server.setblocking(False)
+    async with SessionPool(url, idle_seconds=0.2, when_idle=when_idle) as pool:
+        await _run(pool, "a", "x = 1")
+
+        async def serve() -> object:
+            await asyncio.get_running_loop().sock_recv(server, 1)
+            async with pool.session("a", user="ana") as session:
+                await anyio.sleep(0.1)
+                return (await session.run("x")).value
+
+        task = asyncio.create_task(serve())
+        await anyio.sleep(0.1)
+        client.send(b"x")
+        time.sleep(0.15)  # the request and the end of the idle time come in one turn of the loop
+        assert await task == 1
+        with anyio.fail_after(20):
+            while (found := pool.found("a", user="ana")) is not None and "asleep" not in repr(found):
+                await anyio.sleep(0.05)
+    client.close()
+    server.close()
+
+
+async def test_a_closed_pool_opens_nothing_more_and_wakes_who_waits(url: str) -> None:
+    async with SessionPool(url, max_sessions=1) as pool:
+        async with anyio.create_task_group() as tasks, pool.session("a"):
+            refused: list[str] = []
+
+            async def wait() -> None:
+                try:
+                    await _run(pool, "b", "1")
+                except SessionClosed as error:
+                    refused.append(str(error))
+
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            await pool.close()
+    assert refused == ["the pool was closed (make a new SessionPool)"]
+    with pytest.raises(SessionClosed, match="the pool was closed"):
+        await _run(pool, "a", "1")
+    assert [row.holder for row in await _listed(url)] == [None] * len(await _listed(url))
+
+
+async def _use(pool: SessionPool, other: AsyncSession) -> None:
+    async with pool.session("a"):
+        await other.run("1")
+
+
+async def test_an_error_of_another_session_closes_none_under_its_callers(url: str) -> None:
+    other = AsyncSession()
+    async with SessionPool(url) as pool, pool.session("a") as session:
+        await session.run("x = 1")
+        await other.close()
+        with pytest.raises(SessionClosed):
+            await _use(pool, other)
+        assert (await session.run("x")).value == 1

@@ -253,6 +253,11 @@ class Lasting:
         return await to_thread.run_sync(opened)
 
     @property
+    def is_lost(self) -> bool:
+        """True if another program has taken the session over, as far as this one knows."""
+        return not self._held.held
+
+    @property
     def settings(self) -> Mapping[str, JSON]:
         """What the session was created with."""
         return self._held.settings

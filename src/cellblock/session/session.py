@@ -252,6 +252,12 @@ class AsyncSession(Versions):
         return kernel
 
     @property
+    def _is_spent(self) -> bool:
+        """True if it was closed, or another program has taken it over: no call will succeed any more."""
+        lasting = self._lasting
+        return self._closed or (lasting is not None and (lasting.is_closed or lasting.is_lost))
+
+    @property
     def _descriptors(self) -> int:
         """How many it may come to hold."""
         if self.trust_level == "local":
