@@ -1,4 +1,4 @@
-"""Which cells wait for the function of the host that runs: what it calls must not wait for one of them."""
+"""Cells that wait for the running function of the host, which must not wait for one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Caller:
         self.owner = owner
         self.name = name
         self.ended = False
-        """Whether nobody waits for it any more: what the function has left behind may wait for the session then."""
+        """True if nobody waits for it any more: what the function has left behind may wait for the session then."""
 
 
 callers: ContextVar[tuple[Caller, ...]] = ContextVar("callers", default=())

@@ -13,7 +13,7 @@ from cellblock.text import line, name
 
 
 class CellState(Enum):
-    """Where a cell is in its life. ERROR covers every failure but the time limit."""
+    """Stage of a cell's life. ERROR covers every failure but the time limit."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -128,7 +128,7 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Whether the cell ran to its end."""
+        """True if the cell ran to its end."""
         return self.state is CellState.COMPLETED
 
     @property

@@ -1,4 +1,4 @@
-"""Which container a session of the level `sandboxed` runs in."""
+"""The container that a session of the level `sandboxed` runs in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 IMAGE = "localhost/cellblock"
-"""What `cellblock image build` makes. Nothing of cellblock's is in it, so it serves every version."""
+"""The image that `cellblock image build` makes. Nothing of cellblock's is in it, so it serves every version."""
 IMAGE_VARIABLE = "CELLBLOCK_IMAGE"
 _NAME = re.compile(r"[A-Za-z0-9_./][\w./:@+-]*\Z")
 

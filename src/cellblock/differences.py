@@ -1,4 +1,4 @@
-"""What lies between two versions of a session: names, files and the steps that led from one to the other."""
+"""Differences between two versions of a session: names, files and the steps that led from one to the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """What a name in the session holds: its type, its own size in bytes, and the beginning of its repr."""
+    """A name of the session: its type, its own size in bytes, and the beginning of its repr."""
 
     type: str
     size: int

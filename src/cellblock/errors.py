@@ -74,7 +74,7 @@ class CaptureFailed(CellblockError):
 
 
 class RestoreFailed(CellblockError):
-    """What was saved of a session could not be put into a new one."""
+    """The saved state of a session could not be put into a new one."""
 
 
 class SessionBusy(CellblockError):
@@ -192,7 +192,7 @@ class ModelError(CellblockError):
 
     @property
     def context_too_long(self) -> bool:
-        """Whether the messages were more than the model takes: shorter ones may be answered."""
+        """True if the messages were more than the model takes: shorter ones may be answered."""
         return self.kind == "context"
 
 

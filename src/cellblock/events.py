@@ -1,4 +1,4 @@
-"""What a running cell tells its caller, as it happens: `Output | ToolCall | Done`."""
+"""Events of a running cell: `Output | ToolCall | Done`."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def fences(text: str) -> list[Fence]:
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """What a line stands in: depth of quotation, and how far a list item indents what is in it."""
+    """The container that a line stands in: depth of quotation, and how far a list item indents what is in it."""
 
     quotes: int = 0
     indent: int = 0
@@ -76,12 +76,12 @@ def _found(lines: list[str]) -> Iterator[Fence]:
 
 
 def _cost(line: str) -> int:
-    """What reading a line takes, in characters."""
+    """Cost of reading a line, in characters."""
     return len(line) + 1
 
 
 def _lines_in(lines: list[str], start: int, container: _Container) -> Iterator[tuple[str, int]]:
-    """What of the lines from one on is in a container, up to its end, and what reading each takes."""
+    """The parts of lines from one on that are in a container, up to its end, with the cost of reading each."""
     for number in range(start, len(lines)):
         within = _within(lines[number], container)
         if within is None:
@@ -128,7 +128,7 @@ def _spaced(line: str, indent: int) -> str:
 
 
 def _outdented(line: str, indent: int) -> int:
-    """How far a line is in its list items: those that it is not indented for have ended."""
+    """Depth of a line in its list items: those that it is not indented for have ended."""
     own = len(line) - len(line.lstrip(" "))
     return own if 2 <= own < indent else 0
 
@@ -141,7 +141,7 @@ def _unquoted(line: str) -> tuple[int, str]:
 
 
 def _within(line: str, container: _Container) -> str | None:
-    """What of a line is in a container; None for one that ends it."""
+    """The part of a line that is in a container; None for one that ends it."""
     if not container.quotes and not container.indent:
         return line
     for _ in range(container.quotes):
@@ -194,7 +194,7 @@ def _end(tag: str, fence: str, lines: Iterator[tuple[str, int]], read: list[str]
 
 
 def _opens_within(line: str, fence: str) -> bool:
-    """Whether a line opens a block in one that a fence has opened."""
+    """True if a line opens a block in one that a fence has opened."""
     opened = _opening(line)
     return opened is not None and opened[1][0] == fence[0] and len(opened[1]) >= len(fence) and bool(opened[2])
 

@@ -1,4 +1,4 @@
-"""How much a session may use, and what one cell did use."""
+"""Limits of a session, and the usage of one cell."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class ExecutionLimits:
 
     @property
     def checkpoint_bytes(self) -> int:
-        """What states that can be gone back to may hold in memory."""
+        """Most memory that states for going back may hold."""
         megabytes = self.max_memory_mb if self.max_checkpoint_mb is None else self.max_checkpoint_mb
         return megabytes * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What one cell cost: wall and CPU time in milliseconds, peak memory in bytes above the preloaded image.
+    """Usage of one cell: wall and CPU time in milliseconds, peak memory in bytes above the preloaded image.
 
     With `network=`: the connections made through the door and the requests it refused meanwhile, and the bytes passed.
     """

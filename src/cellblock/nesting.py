@@ -9,7 +9,7 @@ _ENDS = {quotes: re.compile(rf"(?:[^\\]|\\.)*?{quotes}", re.DOTALL) for quotes i
 
 
 class Nesting:
-    """How deep in brackets, or within which triple quotes, the next line begins.
+    """Depth in brackets, or the triple quotes, in which the next line begins.
 
     A guess where strings stand in strings, as in an f-string's fields: an empty line has the parser decide.
     """

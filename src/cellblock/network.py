@@ -1,4 +1,4 @@
-"""Where a session may connect to: a list of hosts with their ports, and what went there."""
+"""Hosts and ports that a session may connect to, and its traffic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 PORT = 3128
-"""Where, on a session's own loopback, its door is."""
+"""Port of a session's door on its own loopback."""
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -29,7 +29,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """What passed a session's door: connections made and refused, and bytes in each direction."""
+    """Traffic through a session's door: connections made and refused, and bytes in each direction."""
 
     connections: int = 0
     connections_refused: int = 0
@@ -37,7 +37,7 @@ class Traffic:
     received_bytes: int = 0
 
     def since(self, before: Traffic) -> Traffic:
-        """What was added to an older count."""
+        """Difference to an older count."""
         return Traffic(
             connections=self.connections - before.connections,
             connections_refused=self.connections_refused - before.connections_refused,
@@ -47,7 +47,7 @@ class Traffic:
 
 
 def destinations(listed: Iterable[str]) -> tuple[Destination, ...]:
-    """What `network=` lists, each "host:port" or "[address]:port"; ValueError names one that is not."""
+    """Destinations that `network=` lists, each "host:port" or "[address]:port"; ValueError names one that is not."""
     if isinstance(listed, str):
         raise TypeError(f'network is a list of "host:port", not the text {listed!r:.100}')
     found: dict[Destination, None] = {}

@@ -1,4 +1,4 @@
-"""What a cell showed: Jupyter MIME bundles, and the five kinds they are viewed as."""
+"""Outputs of a cell: Jupyter MIME bundles, and the five kinds they are viewed as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a thread waits for what others hold: up to a limit, and only as long as somebody waits for the thread."""
+"""Waiting of a thread for what others hold: up to a limit, and only as long as somebody waits for the thread."""
 
 from __future__ import annotations
 

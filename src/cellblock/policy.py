@@ -1,4 +1,5 @@
-"""What a session's code may reach: functions, classes and modules of the host, and the parts of the language.
+"""Policies, which say what a session's code may reach: functions, classes and modules of the host, and the parts of
+the language.
 
 A policy is a value. `fn`, `cls` and `module` return a new one with one more grant:
 
@@ -28,13 +29,13 @@ UNTRUSTED = sys.stdlib_module_names | {"__main__", "cellblock"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Which names of an object are granted: those that `include` matches and `exclude` does not."""
+    """Granted names of an object: those that `include` matches and `exclude` does not."""
 
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
 
     def allow(self, name: str) -> bool:
-        """Whether a member of this name is granted; never one that begins with an underscore."""
+        """True if a member of this name is granted; never one that begins with an underscore."""
         return (
             not name.startswith("_")
             and any(fnmatchcase(name, pattern) for pattern in self.include)
@@ -78,7 +79,8 @@ class ModuleGrant:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Policy:
-    """What code may reach. `modules` are names of audited modules of the standard library; None is all of them."""
+    """Grants of what code may reach. `modules` are names of audited modules of the standard library; None is all of
+    them."""
 
     modules: tuple[str, ...] | None
     trusted: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a saved session is made of: groups of names, files, and what could not be kept. Opaque to whoever stores it."""
+"""Parts of a saved session: groups of names, files, and what could not be kept. Opaque to whoever stores it."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Snapshot:
     lost: tuple[Lost, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     ambient: tuple[tuple[str, str], ...] = ()
-    """What surrounds the names, such as the state of `random`: what it is, and its group."""
+    """Surroundings of the names, such as the state of `random`: the key and the group of each."""
     index: bytes = b""
 
     def __post_init__(self) -> None:

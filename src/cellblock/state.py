@@ -1,4 +1,5 @@
-"""What a session keeps beyond the program that opened it: nothing, nothing outside this process, or every step."""
+"""State that a session keeps beyond the program that opened it: nothing, nothing outside this process, or every step.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def no_state(kind: type) -> TypeError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """What a session was resumed from, if it existed before, or if all its processes had ended.
+    """Description of a resume, for a session that existed before or whose processes had all ended.
 
     `commit` is the newest one whose state was saved; `replayed` are the cells that were run again after it, with the
     answers that host functions had given them. `interrupted` is a cell that had not ended when its program did: it is

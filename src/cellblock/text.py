@@ -207,7 +207,7 @@ _BUILTIN = frozenset((int, list, tuple, dict, set, frozenset))
 
 
 class _Hexadecimal(Repr):
-    """What there is room for of a value, with integers that need no decimal digits."""
+    """The part of a value that there is room for, with integers that need no decimal digits."""
 
     def repr_int(self, x: int, level: int) -> str:
         return repr(x) if abs(x) < 2**64 else cut(hex(x), self.maxlong)
@@ -381,7 +381,8 @@ def _too_many(error: Any) -> str:
 
 
 def read_json(text: str | bytes, *, deepest: int = DEEPEST) -> object:
-    """What JSON text says, its texts valid; `BadJson` where it is none, has over 64 MB or is deeper than `deepest`."""
+    """Value of JSON text, its strings valid text; `BadJson` where it is none, has over 64 MB or is deeper than
+    `deepest`."""
     if len(text) > _MOST_JSON:
         raise BadJson(f"it has more than {_MOST_JSON >> 20} MB")
     try:

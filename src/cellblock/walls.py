@@ -1,4 +1,4 @@
-"""What stands around a worker: one record a mechanism, either applied or unavailable and why."""
+"""Walls around a worker: one record a mechanism, either applied or unavailable and why."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 TrustLevel = Literal["local", "isolated", "sandboxed"]
-"""What stands between a session's code and the host: the guard, the kernel's walls, or those in a container."""
+"""Level of what stands between a session's code and the host: the guard, the kernel's walls, or those in a container.
+"""
 
 Walls = Literal["full", "reduced"]
-"""Which walls a session asks for: all, or those that need no namespaces."""
+"""Walls that a session asks for: all, or those that need no namespaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ def _run(host: Host, attack: Attack, result: dict[str, object]) -> None:
 
 
 def _harm(host: Host) -> list[str]:
-    """What is no longer as it was on the host."""
+    """Changes on the host, in words."""
     found = sorted(path.name for path in host.folder.iterdir())
     harm = [] if found == ["listener", "secret", "victim"] else [f"files: {found}"]
     if (host.folder / "victim").read_text() != "unharmed" or (host.folder / "secret").read_text() != host.canary:

@@ -145,7 +145,7 @@ if "cellblock" not in sys.modules:
 
 
 def prelude(facts: dict[str, object]) -> str:
-    """What cells of attacks may use; `facts` are paths, ports and pids of the host.
+    """Source that cells of attacks may use; `facts` are paths, ports and pids of the host.
 
     The runner's own modules cannot be imported: a cell gets fresh ones of the package, from where it is.
     """

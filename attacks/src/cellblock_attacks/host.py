@@ -77,7 +77,7 @@ class Listeners:
 
 @dataclass(slots=True)
 class Host:
-    """What attacks from the host's side use: the session, a neighbour's session, and the canaries."""
+    """Tools for attacks from the host's side: the session, a neighbour's session, and the canaries."""
 
     canary: str
     session: Session
@@ -101,7 +101,7 @@ def outcome_of(session: Session, source: str) -> object:
 
 
 def refusal_of(function: Callable[..., object], *args: object) -> object:
-    """What a call on the host answers: its result, or the message of the error it raised."""
+    """Answer of a call on the host: its result, or the message of the error it raised."""
     try:
         return function(*args)
     except Exception as error:

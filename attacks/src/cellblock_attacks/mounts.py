@@ -144,7 +144,7 @@ def _socket_that_is_there(host: Host) -> object:
 def _later(
     host: Host, mount: str, make: Callable[[Path, str], contextlib.AbstractContextManager[object]], use: str
 ) -> object:
-    """What a session reaches of a thing that the host makes in a mount later, and whether it said so when it opened."""
+    """A session's access to a thing that the host makes in a mount later, and the note on it at opening."""
     with _shared(host) as place, Session(limits=LIMITS, mounts={mount: place}) as session:
         details = {wall.mechanism: str(wall) for wall in session.capabilities.walls}
         said = "not walled: sockets and pipes" in details["mounts"]
@@ -191,7 +191,7 @@ number if isinstance(number, str) else "opened"
 
 
 def _locks(host: Host) -> object:
-    """Whether the host can lock its own file while a session that may only read it holds a lock."""
+    """Tell if the host can lock its own file while a session that may only read it holds a lock."""
     import fcntl
 
     with _shared(host) as place, Session(limits=LIMITS, mounts={"data": place}) as session:
@@ -215,7 +215,7 @@ def _leases(host: Host) -> object:
 
 
 def _neighbours(host: Host) -> object:
-    """What two sessions find of each other's mounts, and a third that has none."""
+    """Results of two sessions looking at of each other's mounts, and a third that has none."""
     with _shared(host) as place, Session(limits=LIMITS, mounts={"data": place}):
         with Session(limits=LIMITS, mounts={"data": place / "sub"}) as other:
             look = f"""

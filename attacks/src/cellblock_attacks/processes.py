@@ -65,7 +65,7 @@ def _watched(pids: list[int]) -> Iterator[list[int]]:
 
 
 def _all_end(numbers: list[int]) -> bool:
-    """Whether every process ends; each pidfd becomes readable when its process does."""
+    """True if every process ends; each pidfd becomes readable when its process does."""
     return all(ready(number, seconds=10.0) for number in numbers)
 
 

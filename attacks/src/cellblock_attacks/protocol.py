@@ -100,7 +100,7 @@ _RECOVERS = Holds(lambda answers: isinstance(answers, list) and answers[-1] == 2
 
 @host_later
 def _answers_in_time(host: Host, cell: str, *more: str, before: str = "") -> object:
-    """Whether the time limit ends a cell whose process does not do its part; the kill is the test's own."""
+    """Tell if the time limit ends a cell whose process does not do its part; the kill is the test's own."""
     session = Session(limits=BRIEF)
     answers = [outcome_of(session, host.prelude + _FORGE + before)] if before else []
     if before:
@@ -191,7 +191,7 @@ _WITHOUT_END = {
     "half-a-mark": _MARKS + "while True: os.write(1, mark(b'M')[:-1])",
     "marks-of-no-kind": _MARKS + "while True: os.write(1, mark(b'?', 7) * 3000)",
 }
-"""What a worker may go on to say for as long as it is let."""
+"""Messages that a worker may send without end."""
 
 
 @host_later
@@ -408,7 +408,7 @@ def _reads_hostile_values(host: Host) -> object:
 
 @host_later
 def _goes_on(host: Host, cell: str, *, limits: ExecutionLimits = LIMITS) -> object:
-    """What is left of a session after a cell that is honest and says a lot: the error's type, and a name."""
+    """State of a session after a cell that is honest and says a lot: the error's type, and a name."""
     with Session(limits=limits) as session:
         session.run("kept = 1")
         ended = session.run(cell)
@@ -450,7 +450,7 @@ while True: display(Large())
 
 @host_later
 def _amplifies(host: Host, forged: str) -> object:
-    """How much memory a forged message takes on the host, its value read and its outputs kept."""
+    """Memory that a forged message takes on the host, its value read and its outputs kept."""
     with Session() as session:
         return peak_growth(host, lambda: session.run(host.prelude + _FORGE + forged).value)
 

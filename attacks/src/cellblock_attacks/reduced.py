@@ -29,7 +29,7 @@ _RAISED = (
 
 
 def refused(answer: object) -> bool:
-    """Whether an answer says that a call was refused, whatever it was about."""
+    """True if an answer says that a call was refused, whatever it was about."""
     if isinstance(answer, list):
         return bool(answer) and all(map(refused, answer))
     return isinstance(answer, str) and (answer in _REFUSALS or answer.startswith(_RAISED))
@@ -53,7 +53,7 @@ ANSWERS: dict[str, object] = {
     **{f"protocol-dies-idle{how}": [2, "raised: NameError: name 'kept' is not defined", 2] for how in _DEATHS},
     "resources-full-disk": ["EFBIG", "EACCES", "EACCES", "None", None],  # what the host writes is not stopped
 }
-"""What else an attack ends in, by its name."""
+"""Other answers of attacks, by name."""
 
 NOT_PROMISED = {
     "secrecy-host-name": "there is no uts namespace: the host's name is seen",
@@ -79,7 +79,7 @@ _WIRE = ("protocol-garbage", "protocol-forged", "protocol-child", "protocol-cred
 
 
 _MEETS_A_GROUP = {"resources-memory-that-is-shared-when-it-is-counted"}
-"""Where there is a control group its bound may be met before the keeper looks, and the worker is killed for it."""
+"""Attacks that a control group's bound may meet before the keeper looks, and the worker is killed for it."""
 
 
 def _applies(attack: Attack) -> bool:
@@ -124,7 +124,7 @@ os.wait()
 
 
 def _neighbours_files(host: Host) -> object:
-    """What a session gets of another's directory, of which it is told the path."""
+    """A session's view of another's directory, of which it is told the path."""
     place = host.neighbour.run("__import__('os').getcwd()").value
     return host.cell(
         f"place = {place!r}\n"
@@ -308,7 +308,7 @@ _OWN_DESCRIPTORS = {"character": 1, "file": 1, "pipe": 4, "socket": 1}
 
 
 def _descriptors(host: Host) -> object:
-    """What a new session has open, by kind."""
+    """Open descriptors of a new session, by kind."""
     with Session(limits=LIMITS) as session:
         return outcome_of(
             session,

@@ -132,7 +132,7 @@ def attempts_of(ids: tuple[str, ...]) -> dict[Path, list[Program]]:
 
 
 def _told(words: list[str], told: dict[str, str], count: int) -> Iterator[dict[str, Any]]:
-    """What a program prints, a JSON object a line; CellblockError if it ends before it has printed so many."""
+    """Lines that a program prints, each a JSON object; CellblockError if it ends before it has printed so many."""
     left = count
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(

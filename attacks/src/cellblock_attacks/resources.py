@@ -30,7 +30,7 @@ def _brief(host: Host, *cells: str) -> object:
 
 
 def peak_growth(host: Host, act: Callable[[], object]) -> int:
-    """How far the host's memory rose above where it was, at its highest, in MB, while something was done."""
+    """Peak growth of the host's memory in MB while something was done."""
     Path("/proc/self/clear_refs").write_text("5")
     before = _field("VmRSS")
     act()
@@ -192,7 +192,7 @@ for _ in range(2):
 
 
 def _sends_descriptors_without_end(host: Host) -> object:
-    """Whether a neighbour can send a descriptor while a session has as many on their way as it can."""
+    """Tell if a neighbour can send a descriptor while a session has as many on their way as it can."""
     send = """
 import array, socket
 pairs = []

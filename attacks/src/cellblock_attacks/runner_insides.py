@@ -31,7 +31,7 @@ def _dies(name: str, expect: object, cell: str) -> Attack:
 
 @host_later
 def _recovers(host: Host, *cells: str) -> object:
-    """What the last of some cells, and then `1+1` up to three times until it is right, answer.
+    """Answers of the last of some cells, and then of `1+1` up to three times until it is right, answer.
 
     A state that has ended two cells is undone, as their hint says.
     """
@@ -50,14 +50,14 @@ def _recovers(host: Host, *cells: str) -> object:
 
 @host_later
 def _answers(host: Host, *cells: str, then: str = "1+1") -> object:
-    """What some cells of a session of their own answer, and an honest one after them."""
+    """Answers of some cells in a session of their own, and of an honest one after them."""
     with Session(limits=BRIEF) as session:
         return [outcome_of(session, cell) for cell in (*cells, then)]
 
 
 @host_later
 def _keeps(host: Host, *cells: str, pause: float = 0.0, limits: ExecutionLimits = BRIEF) -> object:
-    """What some cells answer, and whether an honest one after them, and a pause, finds the names of the first."""
+    """Answers of some cells, and whether an honest one after them, and a pause, finds the names of the first."""
     with Session(limits=limits) as session:
         answers = [outcome_of(session, cell) for cell in ("kept = 'kept'", *cells)][1:]
         time.sleep(pause)
@@ -66,7 +66,7 @@ def _keeps(host: Host, *cells: str, pause: float = 0.0, limits: ExecutionLimits 
 
 @host_later
 def _lives_on(host: Host, cell: str) -> object:
-    """What honest cells answer after one, and a name that was bound before it."""
+    """Answers of honest cells after one, and the value of a name that was bound before it."""
     with Session(limits=BRIEF) as session:
         session.run("kept = 'kept'")
         outcome_of(session, cell)
@@ -86,7 +86,7 @@ def _forks(host: Host, cell: str) -> object:
 
 @host_later
 def _after_a_while(host: Host, cell: str) -> object:
-    """What `1+1` answers a second after a cell."""
+    """Answer of `1+1` a second after a cell."""
     with Session(limits=BRIEF) as session:
         outcome_of(session, cell)
         time.sleep(1)
@@ -228,7 +228,7 @@ for name, value in list(space.items()):
 
 
 def _honest(session: Session) -> list[object]:
-    """What cells that do ordinary things answer."""
+    """Answers of cells that do ordinary things."""
     printed = session.run("print('x')")
     if printed.error is not None or [output.text for output in printed.outputs] != ["x\n"]:
         return [printed.text]
@@ -321,7 +321,7 @@ tables = [table for table in type(worker)._carry_out.__globals__["portable"].enc
 for table in tables: table[id(tuple)] = lambda *_: 42
 """,
 }
-"""What a cell can put into the runner so that it answers 42 for the cells after it."""
+"""Changes that a cell can make to the runner so that it answers 42 for the cells after it."""
 
 
 @host_later

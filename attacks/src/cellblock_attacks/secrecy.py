@@ -43,7 +43,7 @@ def _is_found_when_it_is_there(host: Host) -> object:
 
 
 _OF_THE_CONTAINER = '"HOME", "HOSTNAME", "PATH", "TERM", "container",' if TRUST_LEVEL == "sandboxed" else ""
-"""What engines set in a container."""
+"""Variables that engines set in a container."""
 
 ATTACKS: tuple[Attack, ...] = (
     _cell(

@@ -54,7 +54,7 @@ def _terminal_escapes(host: Host) -> object:
 
 
 def _errors_of_the_host(host: Host) -> object:
-    """What a cell's code says while the host's value is rebuilt, in the exception that the host gets."""
+    """Text of a cell's code in the exception that the host gets while its value is rebuilt."""
     host.session.run(
         "import decimal\nkept = decimal.Decimal\n"
         "text = '\\x1b]0;title\\x07\\x1b[2J\\nERROR:root:forged\\u202e' + 'x' * 9000\n"

@@ -1,4 +1,4 @@
-"""What cellblock is attacked with: classes of threats, the levels that answer each, and the wall that does.
+"""Threats: classes of attacks, the levels that answer each, and the wall that does.
 
 Tests cite a row by its id (`@pytest.mark.threat("W1")`); `tests/test_threats.py` fails when a row that is due
 has no test. A row is a class, so one row needs many tests.
@@ -29,7 +29,7 @@ class Threat:
 
     @property
     def due(self) -> bool:
-        """Whether a test must cite this row."""
+        """True if a test must cite this row."""
         return not self.not_due
 
 

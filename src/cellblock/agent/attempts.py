@@ -19,7 +19,7 @@ from cellblock.session.session import AsyncSession
 from cellblock.state import Versioned
 
 Verifier = Callable[[RunResult], float | Awaitable[float]]
-"""How good a result is; the highest number wins. A truth value is a number."""
+"""Quality of a result; the highest number wins. A truth value is a number."""
 
 
 async def best_of(
@@ -86,7 +86,7 @@ async def best_of(
 
 
 async def _mark_as(branch: AsyncSession, session: AsyncSession) -> None:
-    """What comes of a branch with private data is private."""
+    """Mark the session as private where the branch was."""
     if branch.private:
         await session.mark_private(branch.private)
 

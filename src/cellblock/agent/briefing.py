@@ -1,4 +1,4 @@
-"""What a model is told before it begins: how it works here and what it has, then its task and what came with that."""
+"""The first message to a model: how it works here and what it has, then its task and what came with that."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def handed_over(
 
 
 async def contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[str, bytes]:
-    """What is in files that are given with a task, of which some are paths of the host's."""
+    """Contents of files given with a task; those given by a path are read from the host."""
     if not isinstance(files, Mapping):
         raise TypeError(f"files must map names to bytes or paths, not be a {type(files).__name__}")
     return {

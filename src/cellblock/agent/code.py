@@ -110,7 +110,7 @@ class CodeAgent:
         self.on_limit = on_limit
         self.prompts = prompts or Prompts()
         self.memory = AgentMemory()
-        """What was noted, over all runs of an agent that has a state."""
+        """Notes, over all runs of an agent that has a state."""
         self._context_characters = context_characters
         self._redactor = Redactor(redact)
         self._verbose = verbose
@@ -147,12 +147,12 @@ class CodeAgent:
 
     @property
     def state(self) -> State | None:
-        """What outlives a run."""
+        """The state that outlives a run, if there is one."""
         return self._workplace.state
 
     @property
     def tools(self) -> tuple[Callable[..., Any], ...]:
-        """What a session of the caller's is opened with, for runs in it: `Session(tools=agent.tools)`."""
+        """Tools for a session of the caller's own, so that runs work in it: `Session(tools=agent.tools)`."""
         return self._workplace.tools
 
     # ------------------------------------------------------------------------ capabilities

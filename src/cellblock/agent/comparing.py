@@ -16,7 +16,7 @@ _REGULAR = ("answered", "steps used up", "failed")
 _MOST = 2_000
 
 _Row = tuple[str, str, str]
-"""What differs, as it was logged and as it came out again."""
+"""A difference: as it was logged and as it came out again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(slots=True, kw_only=True)
 class Replay:
-    """What came of doing runs again. `notes` say what the logs did not hold, and what was not as it was then."""
+    """Outcome of doing runs again. `notes` say what the logs did not hold, and what was not as it was then."""
 
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether all came out as the logs say."""
+        """True if all came out as the logs say."""
         return not self.differences
 
 
@@ -65,7 +65,7 @@ def compare(run: int, past: PastRun, again: PastRun, done: Replay) -> None:
 
 
 def _of_step(step: PastStep, other: PastStep | None, compared: Iterable[str]) -> Iterator[_Row]:
-    """What differs in a step."""
+    """Differences in a step."""
     if other is None or (step.cell is not None and other.cell is None):
         yield "cell", "ran", "was not run"
         return
@@ -86,7 +86,7 @@ def _of_step(step: PastStep, other: PastStep | None, compared: Iterable[str]) ->
 
 
 def _of_end(past: Past, other: Past) -> Iterator[_Row]:
-    """What differs in how an attempt ended, where it did by itself."""
+    """Differences in how an attempt ended, where it did by itself."""
     if past.end is None or past.end["reason"] not in _REGULAR:
         return
     for what in ("reason", "value", "verified_by"):

@@ -23,7 +23,8 @@ class _Entry:
 
 
 class Context:
-    """What a model is shown: the system's text and the task, which always stay, then replies and observations."""
+    """The conversation as a model is shown it: the system's text and the task, which always stay, then replies and
+    observations."""
 
     def __init__(self, system: str, task: str, *, budget: int) -> None:
         """`budget` is in characters, about four to a token."""

@@ -1,4 +1,5 @@
-"""What a log tells of a run before it begins: all that it takes to do it again, as far as a log can hold it."""
+"""A run's description for its log, written before it begins: all that it takes to do it again, as far as a log can
+hold it."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from cellblock.session.tools import describe
 from cellblock.tools.tool import about
 
 _MOST_BYTES = 512 * 1024
-"""What a log keeps of all inputs of a run, and as much of its files."""
+"""Most bytes that a log keeps of all inputs of a run, and as much of its files."""
 
 
 def workplace_told(workplace: Workplace) -> dict[str, object]:
-    """Where a run works: its session's arguments and limits, and what is registered."""
+    """Description of the place a run works in: its session's arguments and limits, and what is registered."""
     options, registry = workplace.options, workplace.registry
     return {
         "name": workplace.name,
@@ -88,7 +89,7 @@ def _image_told(trust_level: str, container: Container | str | None) -> str | No
 
 
 def _policy_told(policy: Policy | None) -> dict[str, object] | None:
-    """What a policy says; of what it grants of the host the names."""
+    """A policy as data; objects of the host that it grants are given by name only."""
     if policy is None:
         return None
     return {

@@ -25,7 +25,7 @@ from cellblock.models import Reply, Tokens
 from cellblock.text import represent
 
 _SAME_AGAIN = 2
-"""How many times code that failed is run; the third time it is not."""
+"""Most runs of the same failing code; the third time it is not."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Exploration:
 
 @dataclass(slots=True)
 class Answer:
-    """What was given to final_answer."""
+    """The value given to final_answer."""
 
     value: object
     verified_by: str | None
@@ -95,7 +95,7 @@ class Loop:
     # ------------------------------------------------------------------------------ a step
 
     async def _act(self, number: int, reply: Reply) -> Answer | None:
-        """What comes of a reply of the model; the answer, if this is it."""
+        """Act on a reply of the model; the answer, if this is it."""
         self.context.reply(reply.text)
         code = await off_loop(len(reply.text), read, reply)
         if isinstance(code, NoCode):
@@ -109,7 +109,7 @@ class Loop:
         return await self._judge(step, speech, code.remark)
 
     async def _reply(self, number: int) -> Reply:
-        """What the model says; where its window is too small, of a shorter context."""
+        """The model's reply; to a shorter context where its window is too small."""
         while True:
             messages = self.context.messages()
             size = sum(len(one["content"]) for one in messages)
@@ -184,7 +184,7 @@ class Loop:
     # ------------------------------------------------------------------------ what follows
 
     async def _judge(self, step: Step, speech: Said, remark: str) -> Answer | None:
-        """What a cell that was run means for the run."""
+        """Decide what follows for the run from a cell that was run."""
         assert step.cell is not None
         cell, checked = step.cell, self._unverified
         given: Answer | None = None
@@ -211,7 +211,7 @@ class Loop:
         return None
 
     async def _failed(self, step: Step, error: CellError, speech: Said) -> tuple[Decision, list[str]]:
-        """What follows from a cell's failure: what was decided, and what the model is told of it."""
+        """The decision after a cell's failure, and the lines that tell the model of it."""
         decision: Decision = ""
         remarks = []
         self.setting.memory.fail(observing.approach(step.code, error))

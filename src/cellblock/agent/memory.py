@@ -1,4 +1,4 @@
-"""What an agent knows while it works: the host's own, and lent to the model's code as the name `memory`.
+"""Notes of an agent while it works: the host's own, and lent to the model's code as the name `memory`.
 
 The host's is the truth: what the loop adds is put into the namespace before a cell that may look, and what a cell did
 to it is read back afterwards. So it outlives everything that is rolled back.
@@ -46,7 +46,7 @@ _LEFT = Opaque("", "", "too large for the host, with what was read before it")
 
 @dataclass(slots=True)
 class AgentMemory:
-    """What an agent has noted: values that it keeps, what it observed, and what did not work, oldest first."""
+    """Notes of an agent: values that it keeps, what it observed, and what did not work, oldest first."""
 
     variables: dict[str, object] = field(default_factory=dict)
     observations: list[str] = field(default_factory=list)
@@ -167,7 +167,7 @@ class Lent:
         self._memory.variables = await off_loop(LARGE, lambda: {_cut(name): value for name, value in first})
 
     async def _read(self, source: str) -> object:
-        """What the source gives; None where it fails."""
+        """The value of an expression in the session; None where it fails."""
         try:
             return await self._session.aside(source, reads=True)
         except CellblockError:

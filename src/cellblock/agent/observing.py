@@ -1,4 +1,4 @@
-"""What a model is shown of a cell."""
+"""A cell as a model is shown it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MOST_NAMES = 12
 _LONGEST = 10_000
 """Characters of a preview, which is short as it comes from inside."""
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-"""What differs in a preview from one process to the next."""
+"""The parts of a preview that differ from one process to the next."""
 _NOT_TOLD = frozenset(("module", "function", "type"))
 _NOT_SHOWN = frozenset(("memory", "AgentMemory"))
 
 
 def outcome(cell: Cell) -> str:
-    """How a cell ended, in a line."""
+    """One line on how a cell ended."""
     if cell.ok:
         return f"Cell {cell.number} ran."
     back = " Names and files are as they were before it." if cell.rolled_back else ""
@@ -47,7 +47,7 @@ def approach(code: str, error: CellError) -> str:
 
 
 def worth_a_look(types: Mapping[str, str], names: Collection[str]) -> bool:
-    """Whether any of these names says something of the state: modules, functions and classes the model has written."""
+    """True if any of these names says something of the state: modules, functions and classes the model has written."""
     return any(name not in _NOT_SHOWN and types[name] not in _NOT_TOLD for name in names)
 
 

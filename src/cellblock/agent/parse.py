@@ -88,7 +88,7 @@ _SHORTER = "Write shorter code, in several steps if need be, and close the block
 
 
 def _missing(reply: Reply, text: str, blocks: list[_Block]) -> str:
-    """What a reply has instead of code."""
+    """Remark on what a reply has in place of code."""
     if reply.requests:
         names = ", ".join(sorted({one.name for one in reply.requests}))
         return f"Functions are called in Python, and {names} was not called."
@@ -141,7 +141,7 @@ def _elsewhere(text: str, blocks: list[_Block]) -> str:
 
 
 def _tagged(text: str) -> str:
-    """What stands between `<code>` and `</code>`, all of it."""
+    """All text between `<code>` and `</code>`."""
     pieces = [piece.partition("</code>") for piece in text.split("<code>")[1:]]
     return "\n\n".join(_source(code.split("\n")) for code, closed, _ in pieces if closed and code.strip())
 
@@ -174,7 +174,7 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def _does_something(text: str) -> bool:
-    """Whether a text without a fence is Python that somebody meant to be run: prose of one word is Python, too."""
+    """True if a text without a fence is Python that somebody meant to be run: prose of one word is Python, too."""
     tree = _parsed(text)
     acts = (ast.Call, ast.Assign, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.For)
     return tree is not None and any(isinstance(node, acts) for node in ast.walk(tree))

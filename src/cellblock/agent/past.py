@@ -61,16 +61,16 @@ class PastStep:
 
     @property
     def ended(self) -> bool:
-        """Whether the loop was done with it."""
+        """True if the loop was done with it."""
         return self.cell is not None or any(one["kind"] in _WITHOUT_CELL for one in self.decisions)
 
     @property
     def redacted(self) -> bool:
-        """Whether its code is not in the log as it was."""
+        """True if its code is not in the log as it was."""
         return MASK in write_json([self.told["text"], self.told["requests"]])
 
     def reply(self) -> Reply:
-        """What the model said."""
+        """The model's reply."""
         requests = tuple(ToolRequest("", one["name"], one["arguments"], "") for one in self.told["requests"])
         return Reply(
             text=self.told["text"],
@@ -113,7 +113,7 @@ class PastRun:
 
     @property
     def asked(self) -> str:
-        """What the model was asked."""
+        """The prompt of the model."""
         return "" if self.begin is None else str(self.begin["asked"])
 
     @property

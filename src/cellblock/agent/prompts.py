@@ -1,4 +1,4 @@
-"""What a model is told: texts with places, each of which a user may replace.
+"""Prompts: texts with places, each of which a user may replace.
 
 A place is `$name`, as in `string.Template`. A line whose places are all empty is left out.
 """

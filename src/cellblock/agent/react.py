@@ -174,7 +174,7 @@ class _Run:
         return spans.of_step(self.spans, operation, what, step=len(self.steps) + 1, model=self._model)
 
     async def _call_all(self, number: int, requests: Sequence[ToolRequest]) -> list[str]:
-        """What tools that are called at once answer, as a model reads it, in the order of the calls."""
+        """Answers of tools that are called at once, as a model reads it, in the order of the calls."""
         found: dict[int, tuple[str, object]] = {}
 
         async def call(place: int) -> None:
@@ -186,7 +186,7 @@ class _Run:
         return [await self._told(number, request, *found[place]) for place, request in enumerate(requests)]
 
     async def _call(self, request: ToolRequest) -> tuple[str, object]:
-        """What is wrong with a call, "" where nothing is, and what it answers. What a tool raises is wrong with it."""
+        """A call's problem ("" for none) and its answer. An exception of the tool is a problem."""
         tool, error, answer = self._tools.get(request.name), "", None
         if tool is None:
             error = f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}"

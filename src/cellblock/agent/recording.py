@@ -1,4 +1,4 @@
-"""What a log keeps of values and of calls: portable forms of them, so that a run can be replayed.
+"""Values and calls as a log keeps them: portable forms of them, so that a run can be replayed.
 
 A value's form is the tree of `cellblock.values.portable`; where it has buffers, `{"buffered": [tree, [base64, …]]}`.
 """
@@ -26,7 +26,7 @@ from cellblock.text import cut, message_of, type_name
 from cellblock.values import portable
 
 MOST_BYTES = 64 * 1024
-"""What a log keeps of one value."""
+"""Most bytes that a log keeps of one value."""
 
 _MOST_MESSAGE, _SHOWN = 10_000, 500
 """Characters of what a function has raised, and of a value that is not kept."""
@@ -70,7 +70,7 @@ def from_plain(tree: object) -> object:
 
 
 def is_whole(tree: object) -> bool:
-    """Whether a log has all of a value, and not a stand-in for it or for a part of it."""
+    """True if a log has all of a value, and not a stand-in for it or for a part of it."""
     match tree:
         case {"opaque": _} | {"record": _} | {"enum": _}:
             return False

@@ -217,7 +217,7 @@ class _Script(Unopened):
         return self._answer(left.popleft(), f"step {step}: the answer of {name}()")
 
     def accept(self, value: object) -> object:
-        """What the host made of an answer."""
+        """The value that the host made of an answer."""
         step = said.get().step
         if not (left := self._accepts.get(step)):
             raise RuntimeError(f"the log has no answer in step {step} that was checked")
@@ -283,7 +283,7 @@ def _agent_for(
 def _options(
     path: PathLike, run: Mapping[str, Any], said: Mapping[str, Any], limits: ExecutionLimits, done: Replay
 ) -> dict[str, Any]:
-    """What the session of a replay is opened with: what whoever replays has said, and what of the log is no wider."""
+    """Options of a replay's session: those of the caller, and those of the log that are no wider."""
     missing = sorted(set(run["mounts"]) - set(said.get("mounts", ())))
     if missing:
         raise LogError(f"the run in {path} saw the mount {line(missing[0])!r}", hint="give mounts= (--mount NAME=PATH)")

@@ -1,4 +1,4 @@
-"""What comes of a run: its steps, its answer, and how it ended."""
+"""Result of a run: its steps, its answer, and how it ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_KEPT = 64 * 1024
 Decision = Literal[
     "", "answered", "failed", "no code", "not run again", "rolled back", "confirmed", "not confirmed", "interrupted"
 ]
-"""What the loop made of a step beyond showing it to the model."""
+"""The loop's decision about a step, beyond showing it to the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +46,17 @@ class Step:
 
     @property
     def ok(self) -> bool:
-        """Whether its code ran to its end."""
+        """True if its code ran to its end."""
         return self.cell is not None and self.cell.ok
 
     @property
     def duration_ms(self) -> float:
-        """How long its code ran."""
+        """Running time of its code."""
         return 0.0 if self.cell is None else self.cell.usage.duration_ms
 
     @property
     def memory_peak_bytes(self) -> int:
-        """What its code took of memory at most."""
+        """Peak memory of its code."""
         return 0 if self.cell is None else self.cell.usage.memory_peak_bytes
 
 
@@ -80,7 +80,7 @@ def _value(notebook: ref[Notebook], cell_id: str) -> object:
 
 @dataclass(slots=True, kw_only=True)
 class RunResult:
-    """What an agent came to. `partial`: its steps were used up first, and `value` is what there was, or None.
+    """Result of an agent's run. `partial`: its steps were used up first, and `value` is what there was, or None.
 
     `verified_by` is in the model's words how the answer was checked. `memory` is what was noted, `log` every event.
     """

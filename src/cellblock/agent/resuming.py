@@ -32,7 +32,7 @@ _UNHEARD = (
 )
 _CHANGED = "This cell was not run: secrets were taken out of its code. Write it again."
 _REMEMBERED = 500
-"""How many commits are looked through for the one that an exploration began with."""
+"""Most commits that are searched for the one that an exploration began with."""
 
 
 _OF_THE_AGENT = ("name", "user", "state", "trust_level", "accepts")

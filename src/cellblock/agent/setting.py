@@ -1,4 +1,4 @@
-"""What one run stands in: its model, its session, and where what happens is told."""
+"""Surroundings of one run: its model, its session, and where what happens is told."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Tell = Callable[[str | Event | Step], None]
 
 @dataclass(slots=True, kw_only=True)
 class Setting:
-    """What one run of the loop stands in. `depth`: how many agents asked for this one, one through another."""
+    """Surroundings of one run of the loop. `depth`: the number of agents that asked for this one, one through another.
+    """
 
     model: Connected
     session: AsyncSession

@@ -1,4 +1,4 @@
-"""What the model's code says to the loop: functions that stand in the namespace of every step.
+"""Signals from the model's code to the loop: functions that stand in the namespace of every step.
 
 They are functions of the host as any tool is. Which step is spoken of, they find in the context that the step's cell
 was started in, so that attempts on branches, which share their tools, do not hear one another.
@@ -18,7 +18,7 @@ _NOTHING: Any = object()
 
 @dataclass(slots=True)
 class Said:
-    """What one step's code has said. `accept` checks an answer, raises what is wrong with it, and gives it back."""
+    """Signals of one step's code. `accept` checks an answer, raises what is wrong with it, and gives it back."""
 
     step: int
     accept: Callable[[object], object] | None = None

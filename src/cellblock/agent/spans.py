@@ -1,4 +1,4 @@
-"""What the spans of an agent's run say: of a run, of a model's reply, of a cell, of a call of a tool."""
+"""Spans of an agent's run: of a run, of a model's reply, of a cell, of a call of a tool."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of_step(
 
 
 def note_reply(span: Span, messages: list[Message], reply: Reply) -> None:
-    """What a model's answer took; what was said, where that is asked for."""
+    """Put a model's usage on its span, and the messages where content is asked for."""
     span.note(
         {
             "gen_ai.response.model": reply.model or None,
@@ -60,7 +60,7 @@ def note_reply(span: Span, messages: list[Message], reply: Reply) -> None:
 
 
 def note_cell(span: Span, cell: Cell) -> None:
-    """How a cell ended."""
+    """Put a cell's end on its span."""
     span.note(
         {
             "cellblock.cell.state": cell.state.value,
@@ -75,7 +75,7 @@ def note_cell(span: Span, cell: Cell) -> None:
 
 
 def note_result(span: Span, result: RunResult) -> None:
-    """What a run took in all."""
+    """Put a run's totals on its span."""
     span.note(
         {
             "cellblock.steps": len(result.steps),

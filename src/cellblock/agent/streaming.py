@@ -18,7 +18,7 @@ Told = str | Event | Step | RunResult
 
 
 async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told, None]:
-    """What `run(tell=…)` tells, as it happens; the last is its result. Whoever leaves before that ends the run."""
+    """Events of `run(tell=…)` as they happen; the last is its result. Whoever leaves before that ends the run."""
     send, receive = anyio.create_memory_object_stream[Told](float("inf"))
     background, left, ended = Background(), anyio.Event(), anyio.Event()
     failures: list[BaseException] = []

@@ -83,7 +83,7 @@ def _asked(function: Callable[..., Any]) -> str:
 
 
 def _returned(function: Callable[..., Any]) -> Any:
-    """What the function is annotated to return; anything, where it says nothing."""
+    """The annotated return type of the function; `Any` without one."""
     annotation = getattr(function, "__annotations__", {}).get("return", Any)
     alone = SimpleNamespace(__annotations__={"return": annotation}, __globals__=getattr(function, "__globals__", {}))
     try:

@@ -65,7 +65,7 @@ class Trace:
             self._write(f"── step {self._number} of {self._most} ".ljust(_WIDTH, "─") + "\n")
 
     def _end(self, step: Step) -> None:
-        """How a step ended, in a line with a mark of its own."""
+        """Show how a step ended: one line with a mark of its own."""
         self._begin()
         self._end_line()
         if self._left_out:

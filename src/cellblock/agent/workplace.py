@@ -22,7 +22,7 @@ from cellblock.tools.registry import Registry
 _STATES_A_STEP = 3
 """A cell, and what is put before it and read after it where it speaks of memory."""
 _MOST_STATES = 40
-"""How many an exploration may go back over."""
+"""Most states that an exploration may go back over."""
 
 
 class Workplace:
@@ -52,7 +52,7 @@ class Workplace:
 
     @property
     def is_open(self) -> bool:
-        """Whether it keeps a session that is open."""
+        """True if it keeps a session that is open."""
         return self._session is not None
 
     @asynccontextmanager

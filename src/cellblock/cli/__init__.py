@@ -87,7 +87,7 @@ def _start_early(words: list[str]) -> None:
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    """What follows `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
+    """Arguments; text after `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
     import argparse
 
     class Parser(argparse.ArgumentParser):

@@ -1,4 +1,4 @@
-"""What `cellblock agent` does: a run of an agent, followed on stderr, its answer on stdout."""
+"""The command `cellblock agent`: a run of an agent, followed on stderr, its answer on stdout."""
 
 from __future__ import annotations
 

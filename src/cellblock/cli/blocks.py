@@ -1,4 +1,4 @@
-"""Where a block of typed source ends: as at Python's own prompt, also where many lines come at once.
+"""The end of a block of typed source: as at Python's own prompt, also where many lines come at once.
 
 A block is whole when it can be run, or when no further line could make it so: then the session says what is wrong.
 One that ends in a compound statement goes on until an empty line, or a statement that begins in the first column.
@@ -78,5 +78,5 @@ class Block:
 
 
 def continues(line: str) -> bool:
-    """Whether a line can belong to the compound statement before it."""
+    """True if a line can belong to the compound statement before it."""
     return _GOES_ON.match(line) is not None

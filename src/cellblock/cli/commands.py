@@ -1,4 +1,4 @@
-"""What is typed with a colon before it: commands about the session, as a table."""
+"""Commands about the session, typed with a colon before them, as a table."""
 
 from __future__ import annotations
 

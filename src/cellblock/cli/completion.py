@@ -1,4 +1,4 @@
-"""What the Tab key completes: commands, their files, and names. Nothing of the session is run on the host for it."""
+"""Completion by the Tab key: commands, their files, and names. Nothing of the session is run on the host for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Completer:
         self._files = files
 
     def matches(self, line: str, begin: int, end: int) -> list[str]:
-        """What may stand in the place of `line[begin:end]`, the last word up to the cursor."""
+        """Completions for `line[begin:end]`, the last word up to the cursor."""
         word = line[begin:end]
         head = line[:begin]
         if not (head + word).strip():

@@ -84,7 +84,7 @@ class Console:
         self.status = max(self.status, status)
 
     def walls_in_a_line(self) -> str:
-        """Which walls stand around the session, and which do not."""
+        """One line on the walls that stand around the session, and those that do not."""
         walls = self.session.capabilities.walls
         line = "walls: " + ", ".join(wall.mechanism for wall in walls if isinstance(wall, Applied))
         missing = [wall.mechanism for wall in walls if not isinstance(wall, Applied) and wall.needed]

@@ -166,7 +166,7 @@ class _Conversation:
         return self._in_time(self._console.session.files.list)
 
     def _in_time(self, function: Callable[[], Awaitable[Iterable[str]]]) -> Iterable[str]:
-        """What the session answers at once, for the Tab key; nothing where it does not, or is gone.
+        """The session's answer for the Tab key; nothing where it does not come at once, or the session is gone.
 
         Too late an answer is not called off: that would interrupt the session, and end it if it does not heed.
         """

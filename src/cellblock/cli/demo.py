@@ -103,7 +103,7 @@ async def _play(session: AsyncSession, step: Step, progress: Progress, *, tables
 
 
 def _reached(cell: Cell, step: Step) -> int:
-    """How many attempts got anything: what is not printed as nothing counts as got."""
+    """Number of attempts that got anything: all that is not printed as nothing counts."""
     return step.attempts - sum(": nothing (" in line for line in cell.text.splitlines()) if step.attempts else 0
 
 
@@ -123,7 +123,7 @@ def _outcome(cell: Cell, step: Step) -> str:
 
 
 async def _warm_ms(session: AsyncSession) -> float:
-    """What a cell costs from call to reply, in milliseconds: the median of some that do nothing."""
+    """Milliseconds from call to reply of a cell: the median of some that do nothing."""
     times = []
     for _ in range(_WARM_CELLS):
         began = time.perf_counter()

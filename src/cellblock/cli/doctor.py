@@ -23,7 +23,7 @@ GIVEN_UP = (
     "a count of what the kernel keeps for pairs of sockets",
     "for an ordinary user, an account for each session: the limit of processes counts all that the user runs",
 )
-"""What a session without namespaces does not give."""
+"""Features that a session without namespaces lacks."""
 _LOCAL_WORKS = (
     "works here: a cell ran, and one that it does not let run was refused. It is a guard against mistakes and known "
     "escapes, in your own process; for code you do not trust use isolated, the default"
@@ -152,7 +152,7 @@ def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Pa
 
 
 def _instead_lines(reduced: Report) -> Iterator[str]:
-    """Whether a session without namespaces opens where one with them does not, and what it would be."""
+    """Lines on the session without namespaces that would open where one with them does not."""
     if not reduced.ok:
         failed = next((f"{one.tried}: {one.answer}" for one in reduced.findings if not one.proved), reduced.failure)
         yield f'walls="reduced", which goes without namespaces, does not work here either: {failed}'

@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was applied, what was tried, and why no session could be opened, if none could."""
+    """The walls applied, the attempts made, and the reason why no session could be opened, if none could."""
 
     walls: tuple[Wall, ...]
     findings: tuple[Finding, ...] = ()
@@ -42,12 +42,12 @@ class Report:
 
     @property
     def walls_up(self) -> bool:
-        """Whether a session could be opened."""
+        """True if a session could be opened."""
         return bool(self.walls) and not self.failure
 
     @property
     def ok(self) -> bool:
-        """Whether every wall is up and every attempt was refused."""
+        """True if every wall is up and every attempt was refused."""
         return self.walls_up and bool(self.findings) and all(one.proved for one in self.findings)
 
 

@@ -6,7 +6,7 @@ from cellblock.text import line
 
 
 class Unusable(Exception):
-    """What the command line names cannot be used; the message says why."""
+    """Something that the command line names cannot be used; the message says why."""
 
 
 MOST_STEPS = 999_999

@@ -1,4 +1,5 @@
-"""What was typed, kept in a file of the user's: one JSON string a line, so that a block of many lines is one entry."""
+"""Lines typed before, kept in a file of the user's: one JSON string a line, so that a block of many lines is one
+entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session is told of where it runs: a script's path and arguments, and how wide the terminal is.
+"""Facts for a session about where it runs: a script's path and arguments, and how wide the terminal is.
 
 Each is bound to a name with two underscores on either side, which no list of names shows.
 """

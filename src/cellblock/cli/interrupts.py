@@ -1,4 +1,4 @@
-"""What Ctrl-C means at the keyboard: at the prompt one thing, while a cell runs another."""
+"""Ctrl-C at the keyboard: at the prompt it means one thing, while a cell runs another."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CtrlC:
         self._first = math.inf
         self._warned = False
         self.count = 0
-        """How often it came since something began to run."""
+        """Number of interrupts since something began to run."""
 
     def __enter__(self) -> CtrlC:
         self._before = signal.signal(signal.SIGINT, self._handle), signal.signal(signal.SIGURG, lambda *_: None)

@@ -74,12 +74,12 @@ class Keyboard:
 
 
 def is_command(text: str) -> bool:
-    """Whether a first line is for us and not for the session: no Python begins so."""
+    """True if a first line is for us and not for the session: no Python begins so."""
     return text.startswith((":", "!")) and "\n" not in text
 
 
 def _as_typed(text: str) -> str:
-    """What was pasted, as it would be typed: without a common indentation, and of a transcript only what was typed."""
+    """Pasted text as it would be typed: without a common indentation, and of a transcript only what was typed."""
     text = textwrap.dedent(text) if "\n" in text else text
     if not text.startswith((_PROMPT, _PROMPT.rstrip() + "\n")):
         return text

@@ -1,4 +1,4 @@
-"""What this machine offers to a sandbox: the kernel's version and switches, and what surrounds this process."""
+"""This machine's features for a sandbox: the kernel's version and switches, and what surrounds this process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Machine:
 
     @property
     def is_linux(self) -> bool:
-        """Whether there is a Linux kernel: WSL 1 answers its calls without one."""
+        """True if there is a Linux kernel: WSL 1 answers its calls without one."""
         return self.system == "Linux" and self.wsl != 1
 
 
@@ -97,7 +97,7 @@ def _apparmor() -> str:
 
 
 def _proc_masked() -> bool:
-    """Whether something covers a part of /proc: from such a one the kernel gives no new one to a session."""
+    """True if something covers a part of /proc: from such a one the kernel gives no new one to a session."""
     points = [line.split()[4] for line in _read("/proc/self/mountinfo").splitlines()]
     return any(point.startswith("/proc/") and point != _COVERS_NOTHING for point in points)
 

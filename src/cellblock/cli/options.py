@@ -107,7 +107,7 @@ def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:
 
 
 def network(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """What may be connected to; `source.Unusable` for a word that is no HOST:PORT."""
+    """Hosts that may be connected to; `source.Unusable` for a word that is no HOST:PORT."""
     from cellblock.network import destinations
 
     try:
@@ -148,7 +148,7 @@ def add_inputs(parser: Parser, *, files: bool = True) -> None:
 
 
 def place(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Where a session runs, as arguments of `Session`; `source.Unusable` for what does not go together."""
+    """The level and walls of a session, as arguments of `Session`; `source.Unusable` for what does not go together."""
     level, walls = arguments.trust_level, arguments.walls
     named = {name: getattr(arguments, name) for name in ("image", "engine", "runtime")}
     if level != "sandboxed":

@@ -58,7 +58,7 @@ class Pipe:
             raise Unusable(f"stdin: line {self._number}: not UTF-8: {byte}: {error.reason}") from None
 
     def _goes_on(self) -> bool:
-        """Whether the next line with anything on it is there already, and can belong to the block so far."""
+        """True if the next line with anything on it is there already, and can belong to the block so far."""
         while self._empty < _MOST_AHEAD:
             while self._empty >= len(self._lines):
                 if self._at_end or not select.select([self._descriptor], [], [], 0)[0]:

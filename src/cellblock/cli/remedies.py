@@ -1,4 +1,4 @@
-"""What would give a machine the walls that it lacks: why each is missing, and the exact commands."""
+"""Remedies that give a machine the walls it lacks: why each is missing, and the exact commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Remedy:
 
 
 def remedies(machine: Machine, report: Report) -> list[Remedy]:
-    """What gives this machine more than the report found, most needed first."""
+    """Remedies that give this machine more than the report found, most needed first."""
     if machine.system != "Linux":
         return [_other_system(machine)]
     if machine.wsl == 1:
@@ -78,7 +78,7 @@ def _apparmor(machine: Machine) -> Iterator[Remedy]:
 
 
 def _container(machine: Machine, told: str | None) -> Iterator[Remedy]:
-    """What the container has to be started with. `told`: details of the walls, None where no session opened."""
+    """Remedies for how the container is started. `told`: details of the walls, None where no session opened."""
     if told is None:
         missing = "refuses namespaces, mounts or a new root"
     elif "host name as outside" in told:

@@ -1,4 +1,4 @@
-"""How a running script is shown: as text on a screen, or as one JSON object a cell."""
+"""Display of a running script: as text on a screen, or as one JSON object a cell."""
 
 from __future__ import annotations
 
@@ -158,7 +158,8 @@ class JsonLines:
 
 
 def _lost(cell: Cell) -> str:
-    """What a process took along, most often little; why, where the cell's own error does not say it."""
+    """Losses that came with a process's end, most often few; the reason, where the cell's own error does not say it.
+    """
     names = [name(loss.name) for loss in cell.lost[:_MOST_NAMED]]
     more = len(cell.lost) - _MOST_NAMED
     some = ", ".join(names) + (f" and {more} more" if more > 0 else "")

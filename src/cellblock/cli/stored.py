@@ -1,4 +1,4 @@
-"""What each action of `cellblock sessions` does: reads a store, prints a table, text or JSON."""
+"""The actions of `cellblock sessions`: each reads a store, prints a table, text or JSON."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _show_declarations(session: StoredSession, commit: Commit, arguments: argpar
 
 
 def do_diff(store: Store, arguments: argparse.Namespace) -> int:
-    """What differs between two commits."""
+    """Show the difference between two commits."""
     session = _read(store, arguments)
     found = difference(
         session, session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")

@@ -90,7 +90,7 @@ def write_data(value: object, *, indent: int | None = None) -> None:
 
 
 class _Cursor:
-    """Whether a line has begun and not ended."""
+    """Tracks if a line has begun and not ended."""
 
     in_line = False
 

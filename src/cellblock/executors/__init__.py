@@ -1,4 +1,4 @@
-"""Where a worker runs and what stands around it.
+"""Executors: the places where workers run, and the walls around them.
 
 `Executor`, `ExecutionResult` and the classes that run code over a dict are of sessions, a layer above; here they can be
 had by these names, which load on first use.

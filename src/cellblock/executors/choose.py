@@ -1,4 +1,4 @@
-"""Which launcher a trust level and its walls mean on this machine."""
+"""The choice of a launcher by trust level and walls."""
 
 from __future__ import annotations
 

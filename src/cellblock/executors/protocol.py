@@ -1,4 +1,4 @@
-"""What every trust level offers: a `Launcher` opens `Kernel`s, a kernel takes `Turn`s, a turn tells events.
+"""The interface of every trust level: a `Launcher` opens `Kernel`s, a kernel takes `Turn`s, a turn tells events.
 
 A kernel is one live worker with its walls. A turn is one request under way; nothing calls back into an
 executor: a tool call is an event, and its answer goes down with `Turn.reply`.
@@ -23,14 +23,14 @@ from cellblock.wire.frames import Buffer
 from cellblock.wire.messages import Bind, Display, Finished, Place, Request, Reserved, ToolCalled, ToolReply, ToolRoom
 
 Row: TypeAlias = tuple[str, str, str, str]
-"""What is gone: its name, its type, the reason, the remedy."""
+"""A lost value: its name, its type, the reason, the remedy."""
 Fetch: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[bytes]]]
 """Gives the bytes of addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSpec:
-    """What a kernel is opened with. `python` None is the host's own interpreter.
+    """Options that a kernel is opened with. `python` None is the host's own interpreter.
 
     `mounts` are names inside, with the paths of the host that cells are to see there, read-only.
 
@@ -65,13 +65,13 @@ class KernelSpec:
 
     @property
     def has_door(self) -> bool:
-        """Whether its cells can connect to anything."""
+        """True if its cells can connect to anything."""
         return bool(self.network) and not self.private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a kernel has around it, mechanism by mechanism, and the interpreter inside."""
+    """The walls around a kernel, mechanism by mechanism, and the interpreter inside."""
 
     trust_level: str
     python: str
@@ -132,7 +132,7 @@ class Curbed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """What a session went back to. `exact`: to the state that was asked for, names and files.
+    """The state that a session went back to. `exact`: to the state that was asked for, names and files.
 
     Else an older state, or with `fresh` an empty namespace. `fresh`: a new worker stands there. `lost` are names or
     other things that are not as they were, each with type, reason and remedy. `failed`: how many requests in a row have
@@ -157,7 +157,7 @@ class Turn(Protocol):
 
     @property
     def sent(self) -> bool:
-        """Whether all was sent, of the request or of a reply; else `send_rest` comes before anything else."""
+        """True if all was sent, of the request or of a reply; else `send_rest` comes before anything else."""
         ...
 
     async def send_rest(self, seconds: float) -> None:
@@ -262,12 +262,12 @@ class Kernel(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether all its processes are gone, or going: it can go back to nothing."""
+        """True if all its processes are gone, or going: it can go back to nothing."""
         ...
 
     @property
     def gone(self) -> bool:
-        """Whether the worker has ended or was killed, told in any thread: what it asked for is of no use any more."""
+        """True if the worker has ended or was killed, told in any thread: what it asked for is of no use any more."""
         ...
 
     async def ending(self) -> bool:
@@ -304,7 +304,7 @@ class Kernel(Protocol):
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed its door, if it has one."""
+        """Traffic through its door, if it has one."""
         return Traffic()
 
     @property
@@ -318,7 +318,7 @@ class Kernel(Protocol):
 
     @property
     def beside(self) -> bool:
-        """Whether large buffers go from memory to memory."""
+        """True if large buffers go from memory to memory."""
         return False
 
     async def write(self, places: Sequence[Place], buffers: Sequence[Buffer]) -> None:
@@ -335,8 +335,8 @@ class Kernel(Protocol):
 
     @property
     def steps(self) -> int:
-        """How many steps can be undone: requests to run, bind and clear that were carried out, and noted changes of
-        files."""
+        """Number of steps that can be undone: requests to run, bind and clear that were carried out, and noted changes
+        of files."""
         return 0
 
     @property
@@ -383,7 +383,7 @@ class Kernel(Protocol):
 
     @property
     def branchable(self) -> bool:
-        """Whether there is a state with a memory to branch from; else a step has to come first."""
+        """True if there is a state with a memory to branch from; else a step has to come first."""
         return True  # which `branch` then refuses
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:

@@ -36,7 +36,7 @@ _counting = Lock()
 
 
 def most(*, checkpoints: int, saved: bool, contained: bool) -> int:
-    """How many a session may come to hold."""
+    """Most descriptors that a session may come to hold."""
     states = checkpoints + _BESIDE_CHECKPOINTS if checkpoints else 0
     return BASE + states + _WHILE_RECOVERING + _WHILE_SAVING * saved + _IN_CONTAINER * contained
 
@@ -68,7 +68,7 @@ def opening(needed: int) -> Iterator[None]:
 
 
 def has_room(needed: int) -> bool:
-    """Whether so many descriptors can be taken without those that open sessions may need."""
+    """True if so many descriptors can be taken without those that open sessions may need."""
     with _counting:
         return _free() >= needed
 

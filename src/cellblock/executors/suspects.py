@@ -28,7 +28,7 @@ class Suspects:
         self.had: set[str] = set()
         """Addresses of chunks that came before the process ended."""
         self.any = False
-        """Whether a process has ended or stood still."""
+        """True if a process has ended or stood still."""
         self._blamed = self._still = self._unknown = 0
         self._tries_again = False
 
@@ -77,6 +77,6 @@ class Suspects:
         self._known.update(self.confirmed)
 
     def tries_again(self) -> bool:
-        """Whether another process may get further than the last one that ended. Once for each."""
+        """True if another process may get further than the last one that ended. Once for each."""
         again, self._tries_again = self._tries_again, False
         return again

@@ -1,4 +1,4 @@
-"""Which system this is, and what it must be for the kernel to hold walls."""
+"""The operating system, and what it must be for the kernel to hold walls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def require_linux(asked: str, *, mechanism: str = "namespaces") -> None:
 
 
 def wsl() -> int:
-    """Which version of the Windows Subsystem for Linux this is, told by the kernel's name for itself; 0 for none.
+    """Version of the Windows Subsystem for Linux, by the kernel's name for itself; 0 for none.
 
     WSL 1 says `4.4.0-19041-Microsoft`, and WSL 2, whose kernel is a Linux, `5.15.90.1-microsoft-standard-WSL2`.
     """

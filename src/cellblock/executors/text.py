@@ -29,7 +29,7 @@ class TextBudget:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the live part is used up, so that what comes now is only kept or left out."""
+        """True if the live part is used up, so that what comes now is only kept or left out."""
         return self._left == 0
 
     def skip(self, count: int) -> None:
@@ -67,7 +67,7 @@ class TextBudget:
         self._cut += count
 
     def finish(self) -> Iterator[Written]:
-        """What was kept for the end, and incomplete characters."""
+        """Text kept for the end, and incomplete characters."""
         excess = self._tail_bytes - self._keep
         if excess > 0:
             first = self._tail.popleft()

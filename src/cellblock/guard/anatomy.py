@@ -13,7 +13,7 @@ _NAME = type.__dict__["__name__"].__get__
 
 
 def namespace(kind: type) -> Mapping[str, Any]:
-    """What a class itself defines."""
+    """Attributes that a class itself defines."""
     return _DICT(kind)  # type: ignore[no-any-return]
 
 
@@ -42,7 +42,7 @@ def holder(classes: Iterable[type], name: str) -> type | None:
 
 
 def held(value: Any) -> dict[str, Any]:
-    """What an object itself holds, whatever its class says of `__dict__`."""
+    """Attributes that an object itself holds, whatever its class says of `__dict__`."""
     for kind in lineage(type(value)):
         found = _DICT(kind).get("__dict__")
         if type(found) is GetSetDescriptorType or (found is not None and kind is SimpleNamespace):

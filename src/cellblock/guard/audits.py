@@ -30,7 +30,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 
 def audited(name: str) -> bool:
-    """Whether there is an audit of a module."""
+    """True if there is an audit of a module."""
     return name in _HOME_OF and audit_of(name) is not None
 
 

@@ -37,7 +37,7 @@ def call(at: ast.AST, function: str, *arguments: ast.expr) -> ast.Call:
 
 
 def item(at: ast.AST, collection: str, key: ast.expr) -> ast.Subscript:
-    """What one of the guard's tables holds."""
+    """An item of one of the guard's tables."""
     return placed(ast.Subscript(name(at, collection), key, LOAD), at)
 
 
@@ -47,7 +47,7 @@ def kept(at: ast.AST, spelled: str, value: ast.expr) -> ast.NamedExpr:
 
 
 def is_in(at: ast.AST, value: ast.expr, collection: str) -> ast.Compare:
-    """Whether a value is in one of the guard's sets."""
+    """Test if a value is in one of the guard's sets."""
     return placed(ast.Compare(value, [_IN], [name(at, collection)]), at)
 
 
@@ -61,17 +61,17 @@ def chain(at: ast.AST, first: ast.expr, *rest: Any) -> ast.Compare:
 
 
 def all_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
-    """Whether all of these hold."""
+    """Test if all of these hold."""
     return tests[0] if len(tests) == 1 else placed(ast.BoolOp(_AND, list(tests)), at)
 
 
 def any_of(at: ast.AST, *tests: ast.expr) -> ast.expr:
-    """Whether one of these holds."""
+    """Test if one of these holds."""
     return tests[0] if len(tests) == 1 else placed(ast.BoolOp(_OR, list(tests)), at)
 
 
 def short_text(at: ast.AST, kept: ast.expr, spelled: str, attribute: str, most: int) -> ast.IfExp:
-    """What is kept under a name, if it is a text of less than so many characters, or else what the gate gives."""
+    """The value kept under a name if it is a text of less than so many characters, or else what the gate gives."""
     is_text = chain(at, call(at, spelling.TYPE, kept), "is", name(at, spelling.STR))
     is_short = chain(at, call(at, spelling.LENGTH, name(at, spelled)), "<", constant(at, most))
     gate = call(at, spelling.GATE, name(at, spelled), constant(at, attribute))
@@ -79,7 +79,7 @@ def short_text(at: ast.AST, kept: ast.expr, spelled: str, attribute: str, most: 
 
 
 def is_same(at: ast.AST, one: ast.expr, other: ast.expr) -> ast.Compare:
-    """Whether two values are one."""
+    """Test if two values are one."""
     return placed(ast.Compare(one, [_IS], [other]), at)
 
 

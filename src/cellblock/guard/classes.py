@@ -46,7 +46,7 @@ class Classes:
         """Kinds of text that the code has made classes of: these may say of themselves what they are not."""
 
     def own(self, kind: type) -> bool:
-        """Whether code of this world made a class."""
+        """True if code of this world made a class."""
         return kind in self._own
 
     def body(self, kind: type) -> types.CodeType | None:
@@ -149,7 +149,7 @@ class Classes:
         return self.adopt(found)
 
     def _refusing(self, kind: type, base: Any) -> Callable[..., Any]:
-        """What is called for a class whose base is no class: what makes things of the base's kind, and says why not."""
+        """A callable for a class whose base is no class: it refuses, and says why."""
 
         def refuse(name: str, bases: Any, defined: Any, **named: Any) -> Any:
             if kind is TypeStandIn:
@@ -164,7 +164,7 @@ class Classes:
         return refuse
 
     def _foreign_new(self, metaclass: type) -> Callable[..., type]:
-        """How the first metaclass of the host's makes classes."""
+        """The `__new__` of the first metaclass of the host's."""
         for one in lineage(metaclass):
             if "__new__" in namespace(one) and not self.own(one):
                 return one.__new__
@@ -208,7 +208,7 @@ class Classes:
         return isinstance(metaclass, type) and not self.own(metaclass)
 
     def _is_made_by_type(self, metaclass: Any) -> bool:
-        """Whether calling a metaclass makes a class without any code of the cell's having a say in which."""
+        """True if calling a metaclass makes a class without any code of the cell's having a say in which."""
         if not isinstance(metaclass, type):
             return False
         new, call = holder(lineage(metaclass), "__new__"), holder(lineage(type(metaclass)), "__call__")

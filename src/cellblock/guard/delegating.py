@@ -1,4 +1,4 @@
-"""What code that may be suspended waits for: closed with it by its cell alone.
+"""Iterators and awaitables that suspended code waits for: closed with it by its cell alone.
 
 A generator or coroutine that is dropped closes what it waits for, by a method that the code may have written, in
 whatever thread drops it, long after the cell. What is handed over here has no such method then.
@@ -44,19 +44,19 @@ class Delegating:
         self._own = own
 
     def iterated(self, value: Any) -> Any:
-        """What `yield from value` goes through."""
+        """Iterator for `yield from value`."""
         found = iter(value)
         return Delegate(self._ending, found) if self._own(type(found)) else found
 
     def awaited(self, value: Any) -> Any:
-        """What `await value` waits for."""
+        """Awaitable for `await value`."""
         kind = type(value)
         if not self._own(kind) or holder(lineage(kind), "__await__") is None:
             return value
         return _Awaited(self, value)
 
     def stepped(self, value: Any) -> Any:
-        """What `async for … in value` goes through."""
+        """Iterator for `async for … in value`."""
         kind = type(value)
         if not self._own(kind) or holder(lineage(kind), "__aiter__") is None:
             return value

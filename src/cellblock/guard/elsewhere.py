@@ -1,4 +1,4 @@
-"""What to use instead of modules that are never granted, or not by themselves."""
+"""Alternatives to modules that are never granted, or not by themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY_NAME = {name: instead for listed, instead in _INSTEAD.items() for name in li
 
 
 def instead_of(module: str) -> str:
-    """What to use instead of a module; "" where there is nothing to say but that it was not granted."""
+    """Alternative to a module; "" where there is none but a grant."""
     package = module.partition(".")[0]
     trusted = f"Policy(trusted=[{package!r}]) grants it, which guards against mistakes only: else {_ISOLATED}"
     return _BY_NAME.get(package, "" if package in UNTRUSTED else trusted)

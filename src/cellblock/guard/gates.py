@@ -52,7 +52,7 @@ _OF_CLASSES = frozenset(
         *("__required_keys__", "__optional_keys__", "__total__", "__dataclass_fields__", "__isabstractmethod__"),
     ]
 )
-"""What a class of the code's own tells of itself though another class or its metaclass defines it."""
+"""Attributes that a class of the code's own tells of itself though another class or its metaclass defines it."""
 _DESCRIBED = frozenset(["__get__", "__set__", "__delete__"])
 _OF_FUNCTIONS = frozenset(["__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"])
 _OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
@@ -80,7 +80,7 @@ class Gates:
         self._stored: dict[str, set[type]] = {}
         """By name, the classes of the code's own on an instance of which it was ever set; "" for any name."""
         self._swapped: dict[tuple[type, str], Any] = {}
-        """What stands in for an attribute of instances of exactly this type, found before."""
+        """Stand-ins for attributes of instances of exactly this type, found before."""
 
     # -------------------------------------------------------------------------------- sets
 
@@ -202,7 +202,7 @@ class Gates:
     # ------------------------------------------------------------------------------- reading
 
     def read(self, value: Any, name: str) -> Any:
-        """What to read `name` from instead of `value`."""
+        """The object to read `name` from in place of `value`."""
         kind = type(value)
         if kind is super and name == "__init__" and self._binds(value):  # often
             return value
@@ -286,7 +286,7 @@ class Gates:
         )
 
     def _binds(self, value: Any) -> bool:
-        """Whether `__init__` of a super object is bound, and none of a class of the host's."""
+        """True if `__init__` of a super object is bound, and none of a class of the host's."""
         itself = type(_super_self(value))
         return not self._world.host_types and not issubclass(itself, type) and not issubclass(itself, MAKERS)
 
@@ -325,7 +325,7 @@ class Gates:
         raise self._refusal(kind, name)
 
     def _is_closed(self, kind: type) -> bool:
-        """Whether instances have no attributes but those that their class defines."""
+        """True if instances have no attributes but those that their class defines."""
         return kind in BUILTIN_TYPES and not issubclass(kind, BaseException)
 
     def _refusal(self, kind: type, name: str) -> Exception:
@@ -373,7 +373,7 @@ class Gates:
         return Holding("__class__", self._world.typeof(value))
 
     def class_of(self, value: Any) -> Any:
-        """What `value.__class__.__name__` reads the name of, and what is compared where `value.__class__` is."""
+        """The class for `value.__class__.__name__`, and for comparisons with `value.__class__`."""
         return value.__class__ if self._own(type(value)) else self._world.typeof(value)
 
     def _refuse(self, kind: type, name: str) -> Any:
@@ -438,7 +438,7 @@ class Gates:
         raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
 
     def _of_instances(self, where: type, name: str) -> Holding | None:
-        """What is had of a class in place of what it defines for its instances; None for what may be had as it is."""
+        """Stand-in for an attribute that a class defines for its instances; None where it may be had as it is."""
         audit = self._types.get(where)
         if audit is not None and audit.trusted:
             return None
@@ -646,7 +646,7 @@ class Gates:
         raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
 
     def _write_dict(self, value: Any, kind: type) -> Any:
-        """What sets `__dict__` of an object of the code's own, with nothing of the host's in it."""
+        """A setter of `__dict__` for an object of the code's own, with nothing of the host's in it."""
         where = holder(lineage(kind), "__dict__")
         plain = where is not None and type(namespace(where)["__dict__"]) is types.GetSetDescriptorType
         if not self._own(kind) or not plain or self._inherits(kind):
@@ -782,12 +782,13 @@ def _bearable(spec: Any) -> Any:
 
 
 def _lacks(value: Any, classes: tuple[type, ...], name: str) -> bool:
-    """Whether an object whose classes define no such name has none of its own either, and no code that makes one up."""
+    """True if an object whose classes define no such name has none of its own either, and no code that makes one up.
+    """
     where = holder(classes, "__getattribute__") or object
     made_up = type(namespace(where)["__getattribute__"]) is not types.WrapperDescriptorType
     return not made_up and holder(classes, "__getattr__") is None and name not in held(value)
 
 
 def _is_member(kind: type, name: str) -> bool:
-    """Whether a class is an enumeration with a member of this name."""
+    """True if a class is an enumeration with a member of this name."""
     return isinstance(kind, EnumType) and name in namespace(kind).get("_member_map_", ())

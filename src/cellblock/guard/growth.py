@@ -165,7 +165,7 @@ def _in_steps(text: Any, kind: Any, sep: Any) -> list[Any]:
 
 
 def _cut(text: Any, kind: Any, sep: Any, place: int) -> int:
-    """Where a separator begins, at this place or after it; else the end."""
+    """Index at which a separator begins, at this place or after it; else the end."""
     size = len(text)
     if sep is not None:
         found = kind.find(text, sep, place) if place < size else -1
@@ -225,7 +225,7 @@ def _strip(kind: Any, name: str) -> Callable[..., Any]:
 
 
 def methods(kind: type, texts: list[type]) -> dict[str, Callable[..., Any]]:
-    """What stands in for the methods of a kind of text, by name."""
+    """Stand-ins for the methods of a kind of text, by name."""
     found = {
         "join": _join(kind, texts),
         "replace": _replace(kind),

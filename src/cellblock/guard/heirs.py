@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _INTERCEPTING = ("__setattr__", "__delattr__", "__getattribute__", "__dict__")
-"""What would be told the attributes that a class of the host sets and reads on its own."""
+"""Methods that would learn the attributes that a class of the host sets and reads on its own."""
 _UNTOLD = (types.FunctionType, staticmethod, classmethod, str, int, float, bool, type(None), tuple, list, dict, set)
 """Types whose objects, as attributes of a class, are not told what is set on instances."""
 
@@ -53,16 +53,16 @@ class Heirs:
             self._defined[made] = defined
 
     def may_read(self, value: Any, where: type, name: str) -> bool:
-        """Whether an attribute that a class of the code's own defines is what code gets from one of its instances."""
+        """True if an attribute that a class of the code's own defines is what code gets from one of its instances."""
         kind = type(value)
         return not self._world.hides(kind, name) or (name not in held(value) and self.may_read_class(where, name))
 
     def may_read_class(self, where: type, name: str) -> bool:
-        """Whether an attribute of a class of the code's own is one that the code defined."""
+        """True if an attribute of a class of the code's own is one that the code defined."""
         return not self._world.hides(where, name) or name in self._defined.get(where, ())
 
     def may_set(self, kind: type, name: str) -> bool:
-        """Whether a class may get an attribute of this name."""
+        """True if a class may get an attribute of this name."""
         hosts = self._beside.get(kind, ())
         return not self._world.hides(kind, name) and not any(self._world.hides(one, name) for one in hosts)
 

@@ -32,7 +32,7 @@ _PACKAGES = frozenset(("numpy", "pandas"))
 
 
 def grants(policy: Policy, name: str) -> bool:
-    """Whether a policy grants a module of this name. Imports nothing."""
+    """True if a policy grants a module of this name. Imports nothing."""
     if name == "__future__" or any(one.name == name or one.name.startswith(name + ".") for one in policy.granted):
         return True
     if trusts(policy, name):
@@ -120,7 +120,7 @@ class Importer:
         return self._world.library.module(name) if audit.written else self._audited(audit)
 
     def members(self) -> dict[str, dict[str, object]]:
-        """What the modules hold that were imported, by their names."""
+        """Members of the modules that were imported, by their names."""
         return {name: dict(vars(module)) for name, module in self._modules.items()}
 
     def renew(self, name: str, member: str, value: object) -> None:
@@ -197,7 +197,7 @@ class Importer:
 
 
 def class_data(kind: type, granted: Any) -> dict[str, Any]:
-    """What stands in for the data that a class holds, lists and dicts say, of what is granted: copies."""
+    """Copies of the granted data that a class holds, such as lists and dicts."""
 
     def copied(name: str) -> Any:
         return lambda world, value: _copy_of_data(getattr(value, name))
@@ -207,7 +207,7 @@ def class_data(kind: type, granted: Any) -> dict[str, Any]:
 
 
 def _is_data(value: object) -> bool:
-    """Whether code could change a value, or what it holds, without an attribute of it."""
+    """True if code could change a value, or what it holds, without an attribute of it."""
     kind = type(value)
     if isinstance(value, tuple):
         return any(map(_is_data, tuple.__iter__(value)))

@@ -47,7 +47,7 @@ KINDS = {
     "trusted": "runs unguarded: this guards against mistakes only, so for code you do not trust use the level isolated",
     "foreign": "comes from another module: leave it out with exclude=, or register it where it belongs",
 }
-"""What there may be to find, and what to do."""
+"""Kinds of findings, with what to do about each."""
 
 _PARAMETERS = {
     "path": names(
@@ -75,7 +75,7 @@ _ANNOTATIONS = {"path": ("Path", "PathLike", "StrPath"), "module": ("ModuleType"
 
 
 def lint(policy: Policy) -> tuple[Finding, ...]:
-    """What to look at in a policy, in the order in which it was granted."""
+    """Points to look at in a policy, in the order in which it was granted."""
     found = [_finding(package, "trusted", "runs unguarded, with what it needs") for package in policy.trusted]
     for function in policy.functions:
         found += _of_callable(function.name, function.function)

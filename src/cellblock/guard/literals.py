@@ -1,4 +1,4 @@
-"""What a literal in source tells by itself: its type, and whether a format in it is plain."""
+"""Facts that a literal in source tells by itself: its type, and whether a format in it is plain."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def literal_type(node: ast.expr) -> type | None:
 
 
 def plain_format(node: ast.expr) -> bool:
-    """Whether a literal format string has plain fields: no attributes, no items, nothing nested, nothing wide."""
+    """True if a literal format string has plain fields: no attributes, no items, nothing nested, nothing wide."""
     if not isinstance(node, ast.Constant) or type(node.value) is not str or _WIDE.search(node.value):
         return False
     return "".join(_FIELD.findall(node.value)) == node.value
 
 
 def plain_modulo(text: str | bytes) -> bool:
-    """Whether a literal left of `%` asks for no large width."""
+    """True if a literal left of `%` asks for no large width."""
     shown = text.decode("latin-1") if isinstance(text, bytes) else text
     return "*" not in shown and not _WIDE.search(shown)
 
 
 def plain_spec(spec: ast.expr) -> bool:
-    """Whether a format specification is literal and not wide."""
+    """True if a format specification is literal and not wide."""
     if not isinstance(spec, ast.JoinedStr):
         return False
     return all(isinstance(one, ast.Constant) and not _WIDE.search(str(one.value)) for one in spec.values)

@@ -1,4 +1,4 @@
-"""How long numbers can be, as far as source tells: what needs no check before it is multiplied.
+"""Sizes of numbers as far as source tells, to leave out checks before multiplying.
 
 A value's bits are those of an exact int; 0 of any other number of Python's own; `ANY` where there is no telling; None
 for what may not be a number. They are known of literals, of arithmetic over what is known, and of local names all of

@@ -1,4 +1,4 @@
-"""What is asked before a pattern of `match` is tried, and of each object that a class pattern is tried on."""
+"""Checks before a pattern of `match` is tried, and for each object that a class pattern is tried on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MANY = 1000
 
 
 class Value:
-    """What a value pattern compares with."""
+    """The value that a value pattern compares with."""
 
     __slots__ = ("value",)
 
@@ -80,7 +80,7 @@ def matcher(world: World) -> Callable[..., object]:
 
 
 def _checking(world: World, kind: type, keywords: tuple[str, ...], positions: int) -> Checking:
-    """What stands for a class in a pattern that reads these attributes, and so many more by position."""
+    """Stand-in for a class in a pattern that reads these attributes, and so many more by position."""
     _require(world, kind, keywords, positions)
     positional = _positional(kind)
     base = next((one for one in _SELF if issubclass(kind, one)), object) if positional is None else object

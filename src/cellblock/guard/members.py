@@ -14,7 +14,7 @@ MEMBERS = Path(__file__).parent / "members.txt"
 
 
 def row_name(kind: type) -> str:
-    """What the row of a class is called."""
+    """Name of the row of a class."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -159,7 +159,7 @@ _HOOKS = frozenset(
         "__class_getitem__",
     ]
 )
-"""How classes are made, and how their attributes are looked up."""
+"""Hooks for making classes and for looking up their attributes."""
 
 HOOKS = frozenset(
     ["__instancecheck__", "__subclasscheck__", "__subclasshook__", "__prepare__", "__mro_entries__"],
@@ -172,7 +172,7 @@ CALLED = OPERATIONS | HEAVY | HOOKS | _HOOKS | frozenset(
 """Methods that the interpreter calls by itself, and its library."""
 
 ERROR_PARTS = frozenset(["__cause__", "__context__", "__suppress_context__", "__notes__"])
-"""What an exception tells beside its arguments."""
+"""Attributes that an exception has beside its arguments."""
 
 TYPING = frozenset(
     [
@@ -191,7 +191,7 @@ TYPING = frozenset(
         "__contravariant__",
     ]
 )
-"""What annotations tell of themselves."""
+"""Attributes of annotations."""
 
 DEFINABLE = (
     OPERATIONS
@@ -265,11 +265,12 @@ DEFINABLE = (
         ]
     )
 ) - frozenset(("__buffer__", "__weakref__", "__fspath__"))
-"""What a class of the code's own may define. Not `__del__`, which would run in whatever thread drops the object last;
-not `__reduce__` and the like, which have libraries call what they name; not `__class__`; not numpy's interfaces."""
+"""Names that a class of the code's own may define. Not `__del__`, which would run in whatever thread drops the object
+last; not `__reduce__` and the like, which have libraries call what they name; not `__class__`; not numpy's interfaces.
+"""
 
 NOT_IN_METACLASS = frozenset(["__hash__", "__eq__", "__getattribute__", "mro"])
-"""What the gates rely on, where classes are looked up by identity."""
+"""Names that the gates rely on, where classes are looked up by identity."""
 
 READABLE = (
     OPERATIONS
@@ -385,7 +386,7 @@ RESERVED = frozenset(
 
 
 def is_dunder(name: str) -> bool:
-    """Whether a name is the language's own by its form."""
+    """True if a name is the language's own by its form."""
     return name.startswith("__") and name.endswith("__") and len(name) > 4
 
 

@@ -1,4 +1,4 @@
-"""Where the sizes of `*`, `**`, `<<` and `%` are checked: not at all, inline, or by calling `sizes`.
+"""Checks of the sizes of `*`, `**`, `<<` and `%`: none, inline, or by calling `sizes`.
 
     a * b   is   p * q if type(p := a) is type(q := b) is int and -S < p < S or type(p) is float or type(q) is float
                  else multiply(p, q)
@@ -54,7 +54,7 @@ class Operation:
 
 
 def harmless(kind: type, left: ast.expr | None, right: ast.expr) -> bool:
-    """Whether an operation's constants alone keep its result small."""
+    """True if an operation's constants alone keep its result small."""
     if kind is ast.Mult:
         return _is_small(right) or (left is not None and _is_small(left))
     if kind is ast.Pow:
@@ -72,7 +72,7 @@ def _is_small(node: ast.expr) -> bool:
 
 
 def is_simple(node: ast.AST) -> bool:
-    """Whether an expression may be evaluated twice."""
+    """True if an expression may be evaluated twice."""
     if isinstance(node, ast.Attribute):
         return is_simple(node.value)
     if isinstance(node, ast.Subscript):
@@ -123,7 +123,7 @@ def _is_known(operation: Operation) -> bool:
 
 
 def _test(operation: Operation, first: ast.expr, second: ast.expr, again: Again, then: Again) -> ast.expr:
-    """Whether two operands are such that nothing large can come of them."""
+    """Test that nothing large can come of two operands."""
     at, kind = operation.node, operation.kind
     fixed, few = _is_again(first) and _is_again(second), kind is ast.Mult
     if few and fixed and (operation.left or 0) <= FEW and operation.left is not None:
@@ -192,7 +192,8 @@ def _kept(node: ast.expr, operation: Operation, before: ast.expr | None = None) 
 
 
 def _is_settled(name: str, scope: Scope) -> bool:
-    """Whether nothing but the frame that an operation is in rebinds a name, or the one that its comprehension is in."""
+    """True if nothing but the frame that an operation is in rebinds a name, or the one that its comprehension is in.
+    """
     where = scope
     while where.kind == "comprehension" and name not in where.bound and where.outer is not None:
         where = where.outer

@@ -14,7 +14,7 @@ _MISSING = object()
 
 
 class OwnDict(dict[str, Any]):
-    """What an object holds, as a dict. Changes reach the object, where it may have such an attribute."""
+    """The attributes of an object as a dict. Changes reach the object, where it may have such an attribute."""
 
     __slots__ = ("_owner", "_world")
 

@@ -1,4 +1,4 @@
-"""What must be asked before a pattern of `match` is tried: patterns read attributes without an attribute's syntax.
+"""Checks before a pattern of `match` is tried: patterns read attributes without an attribute's syntax.
 
 Classes and values that a pattern names are looked up once, when they are asked about, and the pattern then has what was
 found: while it is tried, code of the subject's runs, which may bind the names anew.

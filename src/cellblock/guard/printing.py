@@ -93,7 +93,7 @@ _PLAIN = frozenset((str, int, float, bool, complex, bytes, type(None)))
 """Types whose texts run no code."""
 
 STREAMS = frozenset(("stdin", "stdout", "stderr"))
-"""What code may set of `sys`: its own streams."""
+"""Attributes of `sys` that code may set: its own streams."""
 
 
 class Settings:

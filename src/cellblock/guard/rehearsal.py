@@ -100,7 +100,7 @@ class Rehearsal:
         self._busy = False
 
     def call(self, name: str, source: str | bytes, flags: int, text: str | bytes, *given: Any) -> Any:
-        """What the call gives; for those that give matches, whether it gives one. `None` where it raised.
+        """Result of the call; for calls that give matches, True if it gives one. `None` where it raised.
 
         Waits for as long as it takes, in steps between which a cell can be ended. SecurityError where no process can
         be started, MemoryError where the result is too large.
@@ -176,7 +176,7 @@ def _latin(value: Any) -> Any:
 
 
 def _restored(name: str, found: Any, *, is_bytes: bool) -> Any:
-    """What `re` gives, from its JSON: lists in a list are the groups of a match, and `subn` gives a pair."""
+    """Result of `re`, from its JSON: lists in a list are the groups of a match, and `subn` gives a pair."""
     if isinstance(found, str):
         return found.encode("latin-1") if is_bytes else found
     if not isinstance(found, list):

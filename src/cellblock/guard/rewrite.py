@@ -54,7 +54,7 @@ _IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "
 
 
 Slot = tuple[Any, Any]
-"""Where a node hangs: a list and an index, or a node and a field."""
+"""Place of a node in its tree: a list and an index, or a node and a field."""
 
 
 _ARGUMENTS = {
@@ -474,7 +474,8 @@ class Rewriter:
                 self._stack.append((one, scope, flags, (holding, "value") if holding is not one else (None, "")))
 
     def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
-        """What is shown by `str(x)` or `"…".format(x)` is gone through whole; a text that `int(x, 16)` reads, too.
+        """Rewrite a call. A value shown by `str(x)` or `"…".format(x)` is gone through whole, and so is a text that
+        `int(x, 16)` reads.
 
         A number that `bytes(x)` or `bytearray(x)` is made of is looked at.
         """
@@ -580,7 +581,7 @@ class Rewriter:
         self._push_children(node, scope, flags)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.Assign]:
-        """What stands in the target of an augmented assignment, evaluated before it."""
+        """Assignments that evaluate the target of an augmented assignment before it."""
         steps: list[ast.Assign] = []
         target: Any = node.target
 
@@ -713,7 +714,7 @@ class Rewriter:
                 self._push(node, field, inner, flags & ~_TEMPS)
 
     def _unnamed(self, scope: Scope) -> None:
-        """What is made here is called after where it stands."""
+        """Name what is made here after its place."""
         if scope.home is self.module:
             scope.home.unnamed = True
 
@@ -834,7 +835,7 @@ class Rewriter:
         return f"{scope.temporary()}.{next(_SOURCES)}" if scope.kind == "module" else scope.temporary()
 
     def _if(self, node: ast.If, scope: Scope, flags: int, slot: Slot) -> None:
-        """What is imported for type checkers alone is never run."""
+        """Leave out imports that are for type checkers alone."""
         for field in ("orelse", "test"):
             self._push(node, field, scope, flags)
         checking = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
@@ -886,7 +887,7 @@ def _setter(slot: Slot) -> Callable[[ast.AST], None]:
 
 
 def _checks_sum(scope: Scope, flags: int) -> bool:
-    """Whether this sum is one of those that are measured: every fourth of a function, and what is run once.
+    """True if this sum is one of those that are measured: every fourth of a function, and what is run once.
 
     A sum doubles at most, and between two rounds of a loop or two calls memory is looked at; the rest is measured so
     that nothing grows for long in a straight line.
@@ -931,7 +932,7 @@ def _class_of(node: ast.Attribute, by: str = spelling.CLASS_OF) -> ast.Call:
 
 
 def _is_number(node: ast.expr) -> bool:
-    """Whether an expression is a constant, or gives no sequence."""
+    """True if an expression is a constant, or gives no sequence."""
     if isinstance(node, ast.BinOp):
         if type(node.op) is ast.Add:
             return _is_number(node.left) or _is_number(node.right)
@@ -950,7 +951,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.Name, ast.ex
 
 
 def _harmless_length(name: str, slot: Slot) -> int:
-    """How long a text may be for its method of this name to make nothing large; 0 where there is no telling."""
+    """Longest text whose method of this name makes nothing large; 0 where there is no telling."""
     if name in ("split", "rsplit", "splitlines"):
         return _SHORT if name != "rsplit" else _SEARCHED
     call, place = slot
@@ -965,7 +966,7 @@ def _harmless_length(name: str, slot: Slot) -> int:
 
 
 def _strips_few(slot: Slot) -> bool:
-    """Whether a method that takes characters off a text is called here without any, or with few constant ones."""
+    """True if a method that takes characters off a text is called here without any, or with few constant ones."""
     call, place = slot
     if place != "func" or not isinstance(call, ast.Call) or call.keywords:
         return False
@@ -979,12 +980,12 @@ def _is_own(node: ast.expr, scope: Scope) -> bool:
 
 
 def _is_slice(node: ast.expr) -> bool:
-    """Whether it is a slice that what is put there may make longer."""
+    """True if it is a slice that what is put there may make longer."""
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.step is None
 
 
 def _is_small(node: ast.expr) -> bool:
-    """Whether it is a constant that stands in the source, of which an integer may be a large number."""
+    """True if it is a constant that stands in the source, of which an integer may be a large number."""
     return isinstance(node, ast.Constant) and (type(node.value) is not int or node.value < sizes.MAX_BYTES)
 
 
@@ -1083,7 +1084,7 @@ _HANDLERS: dict[type, Any] = {
     ast.Import: Rewriter._import,
     ast.ImportFrom: Rewriter._import_from,
 }
-"""What is done with each kind of node. None: it is let through and its children are looked at."""
+"""Handler of each kind of node. None: it is let through and its children are looked at."""
 _HANDLERS |= {getattr(ast, name): None for name in _PLAIN.split()}
 _LEAVES = {kind for kind in _HANDLERS if not kind._fields} | {ast.Constant}  # type: ignore[attr-defined]
 """Known kinds of nodes that have no parts."""

@@ -1,4 +1,4 @@
-"""What is known of the names of a function while its source is rewritten, and where attributes of them are checked.
+"""Facts about the names of a function while its source is rewritten, and places where attributes of them are checked.
 
 Only a frame's own code rebinds its local names, unless a function inside says `nonlocal`. So a local name may be looked
 at and then read again, and what was found of it holds until it is bound anew. Attributes of a local name are asked for
@@ -24,7 +24,7 @@ from cellblock.guard.names import is_dunder
 from cellblock.guard.tables import READS, SPECIAL
 
 PARAMETER = object()
-"""What binds an argument's name."""
+"""The binding of an argument's name."""
 TEMPORARIES, LOOP = 1, 8
 """Flags of a place: names may be bound in it for a moment; it is run more than once."""
 _WEIGHT = 8
@@ -67,7 +67,7 @@ class Site:
 
 
 class Scope:
-    """What is known of the function, class, module or comprehension that a node stands in.
+    """Facts about the function, class, module or comprehension that a node stands in.
 
     `bound` has for each name what binds it: an expression, a loop, a range, an augmented assignment, `PARAMETER`, or
     None for anything else. `bits` are those of names that are numbers: see `magnitude`. `plain` is a module that is
@@ -113,7 +113,7 @@ class Scope:
             outer = outer.outer
 
     def decides(self, name: str, *, stored: bool) -> bool:
-        """Whether how attributes of a name are checked is decided once the whole scope is known."""
+        """True if how attributes of a name are checked is decided once the whole scope is known."""
         return self.kind == "function" or (self.kind == "comprehension" and name in self.bound and not stored)
 
 
@@ -155,7 +155,7 @@ def settle(scope: Scope, check: Check, groups: set[Group]) -> None:
 
 
 def _is_bound_once(scope: Scope, name: str, binders: list[Any], sites: list[Site]) -> bool:
-    """Whether one check where a name is bound does for what would be several."""
+    """True if one check where a name is bound does for what would be several."""
     if scope.body is None or name == "cls" or sum(_WEIGHT if site.flags & LOOP else 1 for site in sites) < 2:
         return False
     if all(one is PARAMETER for one in binders):

@@ -96,7 +96,7 @@ class _Monitor:
 
 
 def _of_collector(frame: FrameType | None) -> bool:
-    """Whether it is, or is called by, what the host has the garbage collector call in whatever thread it runs in.
+    """True if it is, or is called by, what the host has the garbage collector call in whatever thread it runs in.
 
     It is none of the cell's: raised there, the exception would break what the host counts, and be printed and lost.
     """
@@ -131,21 +131,21 @@ def _nothing() -> None:
 
 
 class Ending:
-    """What a world's cells are ended with. `flag` is empty while they may go on."""
+    """The signal that ends a world's cells. `flag` is empty while they may go on."""
 
     def __init__(self) -> None:
         self.flag: list[object] = []
         self.thread = 0
         self.cell = 0
-        """How many cells have begun."""
+        """Number of cells that have begun."""
         self.globals: dict[str, Any] | None = None
-        """What the frames of cells have as their globals."""
+        """The globals of the frames of cells."""
         self._raised = False
         self._loops: list[AbstractEventLoop] = []
         self._kinds: dict[str, type[Stop]] = {}
         self.base: type[Stop] = type("Stop", (Stop,), {"ending": self, "reason": ""})
         self.caught: type[BaseException] | tuple[type[BaseException], ...] = self.base
-        """What rewritten handlers pass on."""
+        """Exceptions that rewritten handlers pass on."""
         self.over = True
         """Set, first of all, by who takes the exception after the cell: it is not raised again."""
         self.lock = threading.Lock()
@@ -157,7 +157,7 @@ class Ending:
         return self._kinds[reason]
 
     def spares(self, frame: FrameType | None) -> bool:
-        """Whether a frame is none of the cell's to end: the collector's, or in the import of a library.
+        """True if a frame is none of the cell's to end: the collector's, or in the import of a library.
 
         A library that is half imported is broken for the whole program.
         """
@@ -165,7 +165,7 @@ class Ending:
 
     @property
     def importing(self) -> bool:
-        """Whether the cell waits for the import of a library, which is not ended."""
+        """True if the cell waits for the import of a library, which is not ended."""
         return bool(self.thread) and self._imports(sys._current_frames().get(self.thread))
 
     def _imports(self, frame: FrameType | None) -> bool:
@@ -231,15 +231,15 @@ class Ending:
         self.flag.clear()
 
     def escaping(self) -> type[BaseException] | tuple[type[BaseException], ...]:
-        """What handlers pass on in code that may be suspended: everything, where another thread ends it."""
+        """Exceptions that handlers pass on in code that may be suspended: everything, where another thread ends it."""
         return BaseException if self.foreign() else self.caught
 
     def foreign(self) -> bool:
-        """Whether what may be suspended is being ended by a thread that is not running its cell, or by its end."""
+        """True if what may be suspended is being ended by a thread that is not running its cell, or by its end."""
         return bool(self.flag) or threading.get_ident() != self.thread
 
     def split(self, kind: object) -> object:
-        """What an `except*` may name: not what would take the exceptions that end a cell."""
+        """The classes that an `except*` may name: none that would take the exceptions that end a cell."""
         kinds = kind if type(kind) is tuple else (kind,)
         if any(one in (BaseException, BaseExceptionGroup) for one in kinds if isinstance(one, type)):
             rest = tuple(one for one in kinds if one not in (BaseException, BaseExceptionGroup))

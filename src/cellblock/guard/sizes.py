@@ -147,7 +147,7 @@ def add(left: Any, right: Any) -> Any:
 
 
 def add_by(present: Any, more: Any) -> Any:
-    """What `present += more` takes."""
+    """The right operand for `present += more`."""
     known = _LENGTHS.get(type(present))
     if known is not None and type(more) in _LENGTHS:
         length, most = known
@@ -170,7 +170,7 @@ def _require_ratio(*numbers: Any) -> None:
 
 
 def room(size: Any) -> Any:
-    """What `bytes` or `bytearray` is made of: where that is a number, no more than a text may hold."""
+    """The argument of `bytes` or `bytearray`: where that is a number, no more than a text may hold."""
     kind = type(size)
     if kind is not int:
         if hasattr(kind, "__bytes__") or hasattr(kind, "__buffer__") or not hasattr(kind, "__index__"):
@@ -206,7 +206,7 @@ def shift_by(value: Any, by: Any) -> Any:
 
 
 def ordinary(function: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
-    """What code has in place of `range`, for loops that count on numbers: it gives no sequences and no large ints."""
+    """Stand-in for `range` for loops that count on numbers: it gives no sequences and no large ints."""
 
     def counted(*given: Any, **named: Any) -> Iterator[Any]:
         for one in function(*given, **named):
@@ -225,7 +225,7 @@ def modulo(left: Any, right: Any) -> Any:
 
 
 def modulo_by(left: Any, right: Any) -> Any:
-    """What `left %= right` takes."""
+    """The right operand for `left %= right`."""
     if issubclass(type(left), _TEXTS):
         _require_fields(left, right)
         text = str.__str__(left) if issubclass(type(left), str) else bytes(left).decode("latin-1")
@@ -306,7 +306,7 @@ def _check_widths(text: str) -> int:
 
 
 def formatted(value: object, conversion: int, spec: str) -> str:
-    """What `{value!conversion:spec}` gives in an f-string."""
+    """The text of `{value!conversion:spec}` in an f-string."""
     if conversion != -1:
         value = _CONVERSIONS[conversion](value)
     return format(light(value), check_spec(spec))

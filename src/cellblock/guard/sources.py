@@ -1,4 +1,4 @@
-"""Where code stands in the sources of cells: what a function or class is made from again, once that was checked."""
+"""Places of code in the sources of cells, from which a function or class is made again, once checked."""
 
 from __future__ import annotations
 

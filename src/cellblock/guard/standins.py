@@ -1,4 +1,4 @@
-"""What code gets in place of `type`, `range`, types that were not granted, and modules."""
+"""Stand-ins for `type`, `range`, types that were not granted, and modules."""
 
 from __future__ import annotations
 

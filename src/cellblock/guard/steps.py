@@ -34,7 +34,7 @@ _OF_SETS = frozenset(("__contains__", "remove"))
 
 
 def stepped(function: Any, by: Any = None) -> Any:
-    """What C code may call in a function's place: itself, unless it is C code that may take long.
+    """The function that C code may call in a function's place: itself, unless it is C code that may take long.
 
     `by` is what has the name of the function that calls it, which may be one of the code's own.
     """
@@ -67,7 +67,7 @@ def _is_slow(function: Any, kind: type) -> bool:
 
 
 def _goes_through(owner: Any, name: str) -> bool:
-    """Whether a method goes through what it belongs to, and that is long or deep."""
+    """True if a method goes through what it belongs to, and that is long or deep."""
     kind = type(owner)
     if name in _QUICK or (issubclass(kind, _SETS) and name in _OF_SETS):
         return False
@@ -80,7 +80,7 @@ def _goes_through(owner: Any, name: str) -> bool:
 
 
 def spread(values: Any, by: Any) -> Any:
-    """What `zip(*values)` goes through: where these are many, the first of them in steps."""
+    """Iterables for `zip(*values)`: where these are many, the first of them in steps."""
     if by is not zip or (type(values) in (list, tuple) and len(values) <= _MANY):
         return values
     if not hasattr(type(values), "__iter__"):
@@ -147,7 +147,7 @@ def pause(value: Any) -> Any:
 
 
 def passing(function: Any, values: Any) -> Any:
-    """What C code goes through with a function: in steps, where the function has none."""
+    """The values for C code to go through with a function: in steps, where the function has none."""
     if type(function) is types.FunctionType or not hasattr(type(values), "__iter__"):
         return values
     return ticking(values)

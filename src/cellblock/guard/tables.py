@@ -51,7 +51,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeAudit:
-    """What may be done with a class of the host and its instances.
+    """Grants for a class of the host and its instances.
 
     `reads` are attributes of instances, `statics` those reached on the class itself, `writes` may be set on instances.
     `replaced` and `static_replaced` give something else in an attribute's place.
@@ -73,7 +73,7 @@ class TypeAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleAudit:
-    """What may be had of a module. `members` are handed out as they are, `replaced` are made for each world.
+    """Grants for a module. `members` are handed out as they are, `replaced` are made for each world.
 
     `types` are classes met through it. `submodules` are members that are modules with audits of their own. `note` says
     what was left out, and why.
@@ -123,7 +123,7 @@ def view_of_copy(found: Mapping[str, Any]) -> types.MappingProxyType[str, Any]:
 
 
 def viewed(name: str) -> Replaced:
-    """What stands in for an attribute that is a read-only view."""
+    """Stand-in for an attribute that is a read-only view."""
 
     def replaced(world: World, value: Any) -> object:
         found = getattr(value, name)
@@ -221,7 +221,7 @@ _ITERATORS = (
     type(iter(type("_", (), {"__getitem__": lambda self, n: n})())),
 )
 _VARIABLES = ("TypeVar", "ParamSpec", "TypeVarTuple", "TypeAliasType")
-"""What the syntax for type parameters makes."""
+"""Types that the syntax for type parameters makes."""
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _OTHERS: tuple[type, ...] = (
     type(None),

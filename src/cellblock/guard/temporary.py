@@ -35,7 +35,7 @@ def scoped(tree: ast.Module) -> None:
 
 
 def entering(namespace: dict[str, Any], unkept: Unkept) -> Callable[[tuple[str, ...]], Temporary]:
-    """What such source calls by the name `SCOPED`."""
+    """The function that such source calls by the name `SCOPED`."""
     return partial(Temporary, namespace, unkept)
 
 

@@ -1,4 +1,4 @@
-"""What a class that code did not make has for its instances, read from the class: it takes those and nothing else.
+"""Methods read from a class that code did not make: they take its instances and nothing else.
 
 CPython asks that of what is written in C. A Python function takes whatever it is given, and reads and sets attributes
 of it that no gate is asked about.
@@ -29,7 +29,7 @@ class Unbound:
         self._made: dict[tuple[type, str], Any] = {}
 
     def of(self, where: type, name: str, *, host: bool) -> Any:
-        """What stands in for what `where` defines under a name; None where that may be had as it is.
+        """Stand-in for an attribute that `where` defines; None where that may be had as it is.
 
         `host`: the class is one that the policy grants, whose descriptors of other kinds are its own affair.
         """

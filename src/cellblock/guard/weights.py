@@ -1,4 +1,4 @@
-"""How much there is to a structure: what goes through all of it in C, and comes upon shared parts again and again.
+"""Weights of structures, for C code that goes through all of one and meets shared parts again and again.
 
 `x = [x, x]`, sixty times, is sixty lists and more than 10**18 steps for `repr`, `==` and `hash`. So what is shown,
 compared or hashed and is no plain value is measured first. Each part is measured once; where there are cycles, the
@@ -43,7 +43,7 @@ def _is_flat(value: Any) -> bool:
 
 
 def weigh(value: Any) -> float:
-    """How many parts there are, counting each as often as it is come upon."""
+    """Number of parts, counting each as often as it is come upon."""
     known: dict[int, float] = {}
     stack: list[tuple[Any, Iterator[Any], list[float]]] = [(value, iter(_parts(value)), [1.0])]
     known[id(value)] = _CYCLES

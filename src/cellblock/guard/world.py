@@ -47,7 +47,7 @@ from cellblock.guard.written.library import Library
 from cellblock.policy import Policy
 
 NO_VALUE = object()
-"""What a program without a last expression gives."""
+"""Result of a program without a last expression."""
 
 _MAPPING = names("clear get items keys pop popitem setdefault update values")
 _OWN_TYPES: dict[type, frozenset[str]] = {
@@ -100,7 +100,7 @@ class World:
         self.host_types: set[type] = set()
         self.metaclasses: set[type] = {type, ABCMeta}
         self.values: dict[str, Any] = {"random": random.Random()}  # noqa: S311 - a session puts its own here
-        """What stands in for members met in several places, by a name of the audits' choosing."""
+        """Stand-ins for members met in several places, by a name of the audits' choosing."""
         self._standins: dict[type, TypeStandIn] = {}
         self.type = TypeOfTypes(self)
         self.calls = Calls(self)
@@ -120,7 +120,7 @@ class World:
         self.ending.globals = self.globals
         self._hidden = frozenset(self.globals) | {"__annotations__", "__warningregistry__"}
         self.flags = 0
-        """What cells have set by `from __future__`, for those that follow."""
+        """Flags that cells have set by `from __future__`, for those that follow."""
         self._sources: dict[str, list[Source]] = {}
         self.tools: dict[str, Callable[..., object]] = {}
         """Functions of the host by their names, and what stands for those that this session is without."""
@@ -171,7 +171,7 @@ class World:
             self._sources.setdefault(source.filename, []).append(source)
 
     def source_of(self, code: types.CodeType) -> tuple[Source, Place] | None:
-        """Where code stands in the cells; None for what they made of texts."""
+        """Place of code in the cells; None for what they made of texts."""
         for source in self._sources.get(code.co_filename, ()):
             if (place := source.places.get(id(code))) is not None:
                 return source, place
@@ -224,7 +224,7 @@ class World:
         return value if program.last is not None else None
 
     def bound_by(self, source: str, filename: str) -> dict[str, Any]:
-        """What statements that code has as text bind, beside the names of its own."""
+        """Names that statements given as text bind, beside the names of its own."""
         program = self._of_text(source, filename, plain=True)
         self.link(program)
         found: dict[str, Any] = {}
@@ -265,7 +265,7 @@ class World:
         self.importer.renew("sys", stream, self.current(stream))
 
     def current(self, stream: str) -> Any:
-        """What a stream is written to."""
+        """The object that a stream is written to."""
         targets = self.redirections[stream]
         return targets[-1] if targets else self.streams[stream]
 
@@ -321,7 +321,7 @@ class World:
         return replace(audit, reads=audit.reads - lost, statics=audit.statics - lost, refused=refused)
 
     def in_place_of(self, value: Any) -> Any:
-        """What code gets where a module has this value."""
+        """Stand-in for a value of a module."""
         if value is type:
             return self.type
         return Range if value is range else value
@@ -387,7 +387,7 @@ class World:
         return self.typeof_class(type(value))
 
     def told(self, value: Any) -> Any:
-        """What an annotation says of itself, with `type` as code sees it."""
+        """Attribute of an annotation, with `type` as code sees it."""
         if type(value) is tuple:
             return tuple(map(self.told, value))
         return self.type if value is type else value
@@ -413,7 +413,7 @@ class World:
         return standin
 
     def made(self, function: Any) -> bool:
-        """Whether code of this world made a function."""
+        """True if code of this world made a function."""
         if type(function) is not types.FunctionType:
             return False
         return function.__globals__ is self.globals or function.__globals__ in self.library
@@ -443,7 +443,7 @@ class World:
         return OwnDict(self, value)
 
     def hides(self, kind: type, name: str) -> bool:
-        """Whether an object of the code's own has this name from a class of the host that does not grant it."""
+        """True if an object of the code's own has this name from a class of the host that does not grant it."""
         return any(one in self.host_types and name not in self.types[one].reads for one in lineage(kind))
 
     def shown(self, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -457,7 +457,7 @@ class World:
     # ------------------------------------------------------------------------------- spelled
 
     def _spelled(self) -> dict[str, Any]:
-        """What rewritten code calls by names that no source can spell."""
+        """Functions that rewritten code calls by names that no source can spell."""
         ending, gates = self.ending, self.gates
         sized = {
             spelling.MULTIPLY: (sizes.multiply, sizes.multiply_by),

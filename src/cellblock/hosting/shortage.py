@@ -29,7 +29,8 @@ def limit(name: str) -> tuple[int, int]:
 
 
 def descriptors() -> int | None:
-    """How many this process has open; None where nothing tells. Linux before 6.2 does not say so without a list."""
+    """Number of open descriptors of this process; None where it cannot be told. Linux before 6.2 does not say so
+    without a list."""
     try:
         return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     except OSError:

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a command ended: its exit status, as a shell numbers it, and what it printed."""
+    """End of a command: its exit status, as a shell numbers it, and what it printed."""
 
     status: int
     stdout: str
@@ -29,7 +29,7 @@ class Ended:
 
 
 def exports(variables: Mapping[str, str] | None) -> str:
-    """What stands before a command for it to have variables, a line each; ValueError for a name that is none."""
+    """Source that gives a command its variables, a line each; ValueError for a name that is none."""
     lines = []
     for name, value in (variables or {}).items():
         if not _NAME.fullmatch(name):
@@ -39,7 +39,7 @@ def exports(variables: Mapping[str, str] | None) -> str:
 
 
 def ended(error: CellError | None, outputs: Sequence[Output]) -> Ended:
-    """How the command of a cell ended. Where a limit or a wall ended it, the status is 1 and stderr says which."""
+    """End of the command of a cell. Where a limit or a wall ended it, the status is 1 and stderr says which."""
     stdout = "".join(one.text for one in outputs if one.stream == "stdout")
     stderr = "".join(one.text for one in outputs if one.stream == "stderr")
     status = 0 if error is None else error.status

@@ -25,7 +25,7 @@ with needing("deepagents", "the backend for deepagents needs that package"):
 __all__ = ["CellblockSandbox"]
 
 LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=1_000_000)
-"""Where none are given: deepagents reads whole files through a command's output, and cuts it for the model itself."""
+"""Default limits: deepagents reads whole files through a command's output, and cuts it for the model itself."""
 
 _TIMED_OUT = 124
 _CRASHED = 1
@@ -117,7 +117,7 @@ def _ended(cell: Cell) -> tuple[int, str]:
 
 
 def _tried(path: str, action: Callable[[], bytes | None]) -> tuple[bytes | None, str | None]:
-    """What an action on a file gave, and the protocol's code for why it did not. Paths are absolute there."""
+    """Result of an action on a file, and the protocol's code for a failure. Paths are absolute there."""
     if not path.startswith("/"):
         return None, "invalid_path"
     try:

@@ -33,7 +33,7 @@ with needing("inspect", "the sandbox for Inspect needs inspect_ai, 0.3.285 or ne
 __all__ = ["CellblockConfig", "CellblockSandboxEnvironment"]
 
 _LIMITS = {"timeout_seconds": 3600, "max_output_bytes": 20 * 2**20, "max_memory_mb": 1024, "max_disk_mb": 1024}
-"""Where none are given: Inspect has limits of time and output of its own for each command, which hold besides."""
+"""Default limits: Inspect has limits of time and output of its own for each command, which hold besides."""
 
 _WORKSPACE = "/session/workspace"
 _MOST_LINE = 100_000
@@ -46,7 +46,7 @@ _SAID = 100
 
 
 class CellblockConfig(BaseModel):
-    """What a sample's session is given: options of `Session`, as plain values that logs keep.
+    """Configuration of a sample's session: options of `Session`, as plain values that logs keep.
 
     `limits` are those of `ExecutionLimits`, by name.
     """
@@ -64,7 +64,7 @@ class CellblockConfig(BaseModel):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `AsyncSession` takes."""
+        """Arguments for `AsyncSession`."""
         own = {name: value for name, value in self if value and name != "limits"}
         return {**own, "limits": ExecutionLimits(**{**_LIMITS, **self.limits})}
 
@@ -80,7 +80,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
 
     @classmethod
     def default_concurrency(cls) -> int | None:
-        """How many samples have a sandbox at a time, unless the caller says so."""
+        """Number of samples that have a sandbox at a time, unless the caller says so."""
         return 2 * (os.cpu_count() or 1)
 
     @classmethod
@@ -167,7 +167,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         return _result(cell)
 
     async def _is_refused(self, program: str, cwd: str | None) -> bool:
-        """Whether a program may not be executed: the file says so, not what a command of that status printed."""
+        """True if a program may not be executed: the file says so, not what a command of that status printed."""
         line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} && f={shlex.quote(program)} && "
         line += '[ ! -x "$f" ] || [ -d "$f" ]' if "/" in program else '! command -v -- "$f"'
         return bool((await self._run(line, None)).success)
@@ -227,7 +227,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
 
 
 def _result(cell: Cell) -> ExecResult[str]:
-    """How a command ended, as a shell numbers it. What of its output is missing is an error, as Inspect has it."""
+    """Result of a command, with its status as a shell numbers it. Missing output is an error, as Inspect has it."""
     end, most = ended(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
     for text in (end.stdout, end.stderr):
         if cell.cut or len(text.encode()) > most:

@@ -29,7 +29,7 @@ with needing("pydantic-ai", "the workspace for pydantic-ai needs pydantic-ai-sli
 __all__ = ["CellblockWorkspace"]
 
 LIMITS = ExecutionLimits(timeout_seconds=120, max_output_bytes=4_000_000)
-"""Where none are given: files are read through a command's output, which has to be whole."""
+"""Default limits: files are read through a command's output, which has to be whole."""
 
 
 class CellblockWorkspace:
@@ -43,7 +43,7 @@ class CellblockWorkspace:
         self._opening = anyio.Lock()
         self._session: AsyncSession | None = None
         self.ref: WorkspaceRef | None = None
-        """What names the session, once there is one."""
+        """Reference to the session, once there is one."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class CellblockWorkspace:
             return self._session
 
     async def working_dir(self) -> str:
-        """Where commands begin."""
+        """Directory in which commands begin."""
         await self.session()
         return "/session/workspace"
 
@@ -98,7 +98,7 @@ class CellblockWorkspace:
 
 
 def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, session: AsyncSession) -> CommandResult:
-    """How a command ended, in the protocol's words: a status, or an error where there is none."""
+    """Result of a command in the protocol's words: a status, or an error where there is none."""
     error = None if cell is None else cell.error
     end = ended(error, outputs if cell is None else cell.outputs)
     printed = {"stdout": end.stdout, "stderr": end.stderr}

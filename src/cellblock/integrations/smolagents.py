@@ -56,7 +56,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         self._account = self.session._session._account
         self._held = self._account.share()
         self.state: dict[str, object] = {"_print_outputs": ""}
-        """What a failed step had printed, for the agent, which reads it here."""
+        """Output of a failed step, which the agent reads here."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What an endpoint's refusal means: which kind it is, whether asking again may help, and what to do about it."""
+"""Classification of an endpoint's refusals: the kind, whether asking again may help, and what to do about it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Refusal:
     after: float | None = None
 
     def failure(self, *, model: str, place: str) -> Failure:
-        """What it means for a request of `model` at the URL `place`."""
+        """The failure that it means for a request of `model` at the URL `place`."""
         kind, hint = self._meaning(model, place)
         said = line(self.message, LONGEST)
         error = ModelError(
@@ -98,7 +98,7 @@ class Refusal:
 
 
 def is_too_long(message: str) -> bool:
-    """Whether an endpoint's words say that the messages were more than the model takes."""
+    """True if an endpoint's words say that the messages were more than the model takes."""
     return _TOO_LONG.search(message) is not None
 
 

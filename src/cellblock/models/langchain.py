@@ -41,7 +41,7 @@ _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"
 
 
 def is_langchain(model: object) -> bool:
-    """Whether it is something of LangChain's that can be asked."""
+    """True if it is something of LangChain's that can be asked."""
     return isinstance(model, Runnable)
 
 

@@ -40,7 +40,7 @@ _MOST_STREAM = 64 * 2**20
 _MOST_PIECE = 8 * 2**20
 """Bytes of a line of it: the event loop is held while one is parsed."""
 _ANSWERED: ContextVar[bool] = ContextVar("cellblock.models.answered", default=False)
-"""Whether an answer to this task's request has begun to come."""
+"""True once an answer to this task's request has begun to come."""
 _NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
 _numbers = count(1)
 
@@ -176,7 +176,7 @@ class EndpointModel:
                     raise self._errors.translated(error, answered=_ANSWERED.get()) from None
 
     def _do_without(self, request: dict[str, Any], error: Exception) -> bool:
-        """Whether a refusal was of streaming or its account; both are left out from then on."""
+        """True if a refusal was of streaming or its account; both are left out from then on."""
         if not isinstance(error, openai.APIStatusError) or error.status_code not in (400, 405, 415, 422, 501):
             return False
         said = f"{line(error.param or '')} {line(error.message, 10_000)}"

@@ -1,4 +1,4 @@
-"""What a model is asked and what it answers, and the two protocols: one that users write, one that an agent calls."""
+"""Requests and replies of models, and two protocols: one that users write, one that an agent calls."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What an endpoint says an answer took; `cached` are part of `input`.
+    """Tokens that an answer took, as its endpoint tells them; `cached` are part of `input`.
 
     `cost` is in the endpoint's currency, US dollars as a rule, and None where it tells none.
     """
@@ -101,14 +101,15 @@ def _make_valid(one: object, *names: str) -> None:
 
 
 class Model(Protocol):
-    """What users write. An answer that is a `str` stands for `Reply(text=…)`; `complete` may be `async`."""
+    """The protocol for models that users write. An answer that is a `str` stands for `Reply(text=…)`; `complete` may
+    be `async`."""
 
     def complete(self, messages: list[Message], tools: list[ToolSchema]) -> Reply | str: ...
 
 
 @runtime_checkable
 class Connected(Protocol):
-    """What an agent calls. `connect` makes one of whatever a caller names a model.
+    """The protocol that an agent calls. `connect` makes one of whatever a caller names a model.
 
     Within `async with` what it has open, connections to an endpoint, is kept from one reply to the next; without, each
     reply opens and closes its own. It may be entered several times over, and from several event loops.

@@ -105,7 +105,7 @@ class ReplayedModel(Unopened):
 
 
 def _parting(messages: list[Message], digests: list[str], recorded: list[str]) -> str:
-    """Where messages part from those of a recorded call."""
+    """Description of where messages part from those of a recorded call."""
     for number, (here, there) in enumerate(zip(digests, recorded, strict=False), 1):
         if here != there:
             return f"message {number} ({messages[number - 1].get('role')}) is not the one that was recorded"

@@ -29,7 +29,7 @@ OnRetry = Callable[[Retry], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a reply is waited for, in seconds.
+    """Seconds to wait for a reply.
 
     One request may take `timeout_seconds`, and between two pieces of its answer `stall_seconds`. It is made again up to
     `retries` times, while `total_seconds` have not passed. The waits double from `first_wait` up to `longest_wait`, and

@@ -1,4 +1,4 @@
-"""What the exceptions of the `openai` package mean, for one endpoint; where the package is missing, what to install."""
+"""Failures for the exceptions of the `openai` package, for one endpoint; and the hint to install the package."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Translator:
         self._secrets = (key, url.user or "", url.password or "", *url.options.values())
 
     def translated(self, error: Exception, *, answered: bool) -> Failure:
-        """What an exception of the package, or of what is below it, means. Any other is a mistake, and is raised,
+        """Failure for an exception of the package, or of what is below it. Any other is a mistake, and is raised,
         unless the endpoint had `answered`: it is of what came then.
         """
         match error:
@@ -56,7 +56,7 @@ class Translator:
         raise error
 
     def refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
-        """What an error that the endpoint sent means; `status` is 0 where it came with or within an answer."""
+        """Failure for an error that the endpoint sent; `status` is 0 where it came with or within an answer."""
         told = body if isinstance(body, Mapping) else {"message": body if isinstance(body, str) else said}
         code, kind = (told.get("code") or told.get("type") or ""), (told.get("type") or "")
         if not status and isinstance(code, int) and code in _STATUSES:
@@ -99,7 +99,7 @@ class Translator:
 
 
 def _is_certificate(error: BaseException | None) -> bool:
-    """Whether a connection failed as the other side is not who it should be: asking again changes nothing."""
+    """True if a connection failed as the other side is not who it should be: asking again changes nothing."""
     while error is not None:
         said = message_of(error, MOST_READ)
         if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in said:

@@ -1,1 +1,1 @@
-"""What happened, for people and programs: the log of a run, and what is kept out of it."""
+"""Observability: the log of a run, and the redaction of what is kept out of it."""

@@ -17,7 +17,7 @@ from cellblock.text import dumps, represent, valid
 
 MASK = "[redacted]"
 BYTES = "base64:"
-"""What a text begins with that is bytes in base64."""
+"""Prefix of a text that is bytes in base64."""
 
 _KEYS = r"""
     (?=[sprgxA]) START (?:
@@ -100,7 +100,7 @@ class Redactor:
         return self.text(represent(data, max_chars=_LONGEST))
 
     def _holds(self, text: str) -> bool:
-        """Whether a text stands for bytes with a secret in them."""
+        """True if a text stands for bytes with a secret in them."""
         if text.startswith(BYTES):
             try:
                 data = base64.b64decode(text.removeprefix(BYTES))

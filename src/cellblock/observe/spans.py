@@ -38,7 +38,7 @@ ATTRIBUTES = frozenset((
 CONTENT = frozenset((
     "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
 ))  # fmt: skip
-"""What they are given besides where content is asked for; each is JSON."""
+"""Attributes that are added where content is asked for; each is JSON."""
 
 _MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 200, 1_000, 2**20
 """Characters of a span's name, of a text among its attributes, and of what was said."""

@@ -1,4 +1,4 @@
-"""What a session makes its host hold, in bytes: one account, on which all that is held for the session counts."""
+"""Bytes that a session makes its host hold: one account, on which all that is held for the session counts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Account:
         """Lets go of what the record of cells holds, oldest first, for so many bytes. Does nothing by default."""
 
     def share(self, size: int = 0) -> Share:
-        """What one holder holds of it, from now on."""
+        """A new share of it for one holder."""
         return Share(self, size)
 
     def has_room(self, size: int = 0) -> bool:
-        """Whether so much more can be held, once the record of cells has let go of what it can."""
+        """True if so much more can be held, once the record of cells has let go of what it can."""
         if self.held + size > self.limit:
             self.relieve(size)
         return self.held + size <= self.limit

@@ -17,7 +17,7 @@ from cellblock.store.objects import by_size
 _THREADS = 2
 _BATCH_BYTES = 4 * CHUNK_BYTES
 _SHORT_BYTES = CHUNK_BYTES // 16
-"""What the last piece of a stream is taken for: how long it is nobody has told."""
+"""Assumed size of the last piece of a stream, which nobody has told."""
 _BATCHES_AHEAD = 8
 
 Read = Callable[[Sequence[str]], list[bytes]]
@@ -72,7 +72,7 @@ class _Lane:
         self._next = 0
 
     def batch_of(self, address: str) -> Future[dict[str, bytes]] | None:
-        """What is being read, or was, with this address in it; None where whoever asks has to read it.
+        """The read, under way or done, that has this address in it; None where the caller has to read it.
 
         It is not read twice. An address from further on has the oldest batch given up: it may never be asked for.
         """

@@ -1,4 +1,4 @@
-"""What a session is given, checked, and brought into the form in which it is used."""
+"""Arguments of a session, checked and brought into the form in which they are used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def state_of(name: str | None, user: object, state: State | type | Literal["default"] | None) -> State | None:
-    """What a session remembers, where it is said and where it is not."""
+    """The state of a session as given, or its default."""
     if isinstance(state, type):
         raise no_state(state)
     if not isinstance(name, str | None):

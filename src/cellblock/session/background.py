@@ -56,7 +56,7 @@ class Background:
 
     @property
     def has_lost(self) -> bool:
-        """Whether there are tasks that do not go on: their event loop was closed, or was stopped."""
+        """True if there are tasks that do not go on: their event loop was closed, or was stopped."""
         return any(not task.get_loop().is_running() for task in self._tasks)
 
     @property

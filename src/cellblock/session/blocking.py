@@ -119,7 +119,7 @@ class Session:
 
     @property
     def seed(self) -> int:
-        """What the session's random generators were seeded from."""
+        """Seed of the session's random generators."""
         return self._session.seed
 
     @property
@@ -129,7 +129,7 @@ class Session:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether a guard stands between cells and the interpreter."""
+        """True if a guard stands between cells and the interpreter."""
         return self._session.is_guarded
 
     @property
@@ -251,12 +251,12 @@ class Session:
 
     @property
     def resumed(self) -> Resumed | None:
-        """What the session was resumed from, where it existed before."""
+        """Description of the resume, where the session existed before."""
         return self._session.resumed
 
     @property
     def unsaved(self) -> tuple[Lost, ...]:
-        """What the session has and its newest commit could not save, each with the reason and a remedy."""
+        """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy."""
         return self._session.unsaved
 
     def flush(self) -> None:
@@ -276,7 +276,7 @@ class Session:
         return self._in_turn(partial(self._session.log, revision, limit=limit))
 
     def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
-        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        """Difference between two revisions: names with previews, files with sizes, and the steps in between."""
         return self._in_turn(self._session.diff, before, after)
 
     def checkout(self, revision: str) -> None:

@@ -26,7 +26,7 @@ _MOST_FAILURES, _MOST_WORDS = 100, 200
 
 Reply = Callable[[ToolReply | ToolRoom], Awaitable[None]]
 Answer = Callable[[Asked], Awaitable[ToolReply]]
-"""What gives a call its answer: the function itself, or a log of what it gave before."""
+"""A function that answers a call: the function itself, or a log of what it gave before."""
 
 
 class Calls:
@@ -49,12 +49,12 @@ class Calls:
         self._speaking = anyio.Lock(fast_acquire=True)
         self._tasks = Background()
         self.refused = False
-        """Whether no function begins any more: the cell has met its time limit, and may end in its grace."""
+        """True if no function begins any more: the cell has met its time limit, and may end in its grace."""
         self.failures: set[str] = set()
-        """What functions of the host have raised, in its first words: their troubles are not the cell's."""
+        """First words of errors that functions of the host have raised: their troubles are not the cell's."""
 
     async def fits(self, call: ToolCalled) -> bool:
-        """Whether there is room for a call's arguments, as they come and as they are once they have been read."""
+        """True if there is room for a call's arguments, as they come and as they are once they have been read."""
         account = self._account
         size = sum(map(len, call.buffers)) + sum(length for _, _, length in call.beside)
         tree = bytes(call.buffers[0]) if call.buffers else b""

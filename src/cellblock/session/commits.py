@@ -30,7 +30,7 @@ CELLS_AT_ONCE = 100
 
 @dataclass
 class Written:
-    """What the newest commit holds, by tree: of the next one only what differs is written.
+    """Contents of the newest commit, by tree: of the next commit only differences are written.
 
     `trees` has what was put, as text; the cells are written by `put_cells`, change by change.
     """
@@ -43,7 +43,7 @@ class Written:
         return Written(dict(self.roots), dict(self.trees))
 
     def has(self, kind: str, key: str, value: JSON) -> bool:
-        """Whether a tree that was put holds a key with this value."""
+        """True if a tree that was put holds a key with this value."""
         return self.trees.get(kind, {}).get(key) == canonical(value)
 
     def put(self, batch: Batch, kind: str, tree: Iterable[tuple[str, JSON]]) -> None:
@@ -61,7 +61,7 @@ def _texts(tree: Iterable[tuple[str, JSON]]) -> dict[str, bytes]:
 
 
 def read_written(session: StoredSession, commit: Commit) -> Written:
-    """What a commit holds, to write the next one by. Its cells are not read: how many there are history decides."""
+    """Contents of a commit, for writing the next one. Its cells are not read: how many there are history decides."""
     state = {kind: root for kind, root in commit.trees.items() if kind in _STATE}
     return Written(dict(commit.trees), {kind: _texts(session.tree(root).pairs()) for kind, root in state.items()})
 
@@ -70,7 +70,7 @@ _OF_STATE = ("ambient", "environment", "lost")
 
 
 def of_state(commit: Commit) -> dict[str, JSON]:
-    """What a commit's detail says of its state, as another commit of the same state has it."""
+    """The parts of a commit's detail about its state, as another commit of the same state has them."""
     return {what: commit.detail[what] for what in _OF_STATE if what in commit.detail}
 
 

@@ -32,7 +32,7 @@ class Source:
         self._session = None
 
     def read(self, reading: Callable[[StoredSession], _T]) -> _T:
-        """What `reading` makes of the session. `StoreError` where it is damaged, or is not there any more."""
+        """Result of `reading` the session. `StoreError` where it is damaged, or is not there any more."""
         session = self._session
         if session is not None and os.getpid() == self._pid:
             try:

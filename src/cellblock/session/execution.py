@@ -109,11 +109,11 @@ class Execution:
         self.step = step
         self.cell: Cell | None = None
         self.is_fresh = False
-        """Whether the names of before were lost, in whichever state the session went back to."""
+        """True if the names of before were lost, in whichever state the session went back to."""
 
     @property
     def recorder(self) -> Recorder:
-        """What the cell has shown so far."""
+        """Recorder of what the cell has shown so far."""
         return self._recorder
 
     @property
@@ -176,7 +176,7 @@ class Execution:
                         return told
 
     def _fold(self, event: Finished | Written | Curbed | Display) -> Event | None:
-        """What is told of an event: nothing, where it is left out."""
+        """The event to pass on; None where it is left out."""
         match event:
             case Finished():
                 unsaved = () if self._judge is None else self._judge(event.unsaved)
@@ -192,7 +192,7 @@ class Execution:
         return told
 
     def _ended_for(self, recovery: Recovery | None = None) -> CellError | None:
-        """What the cell was interrupted or killed for, if it was."""
+        """The error that the cell was interrupted or killed for, if it was."""
         if self._abandoned:
             return None
         if self._full:
@@ -336,7 +336,7 @@ class Execution:
         return self._done(self._recorder.die(error, lost, self._elapsed_ms(), rolled_back=recovery.exact))
 
     def _must_relieve(self, event: TurnEvent) -> bool:
-        """Whether the cell ended at its memory limit, and there is a state to go back to."""
+        """True if the cell ended at its memory limit, and there is a state to go back to."""
         return (
             isinstance(event, Finished)
             and event.failure is not None
@@ -359,7 +359,7 @@ class Execution:
         return Done(cell=cell)
 
     async def _recovered(self, steps: int = 0) -> Recovery | None:
-        """What the session went back to; None where it cannot go on, and the next call resumes it."""
+        """The state that the session went back to; None where it cannot go on, and the next call resumes it."""
         self._calls.cancel()  # what has not begun would not find by the next process that its own has ended
         if self._gone is None:
             try:

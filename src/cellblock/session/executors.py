@@ -27,7 +27,7 @@ from cellblock.walls import TrustLevel
 
 @dataclass(slots=True)
 class ExecutionResult:
-    """What one run came to.
+    """Result of one run.
 
     `output` is what it printed and its last value, with the traceback of an `error`, which is that in a line.
     `is_final` where it called `final_answer`, with the `answer` that was given. `timeout` where it ran too long.
@@ -44,7 +44,7 @@ class ExecutionResult:
 
 @runtime_checkable
 class Executor(Protocol):
-    """What runs code over a dict. `kill` may be called from another thread, while `run` waits."""
+    """A runner of code over a dict. `kill` may be called from another thread, while `run` waits."""
 
     def run(self, code: str, namespace: dict[str, Any]) -> ExecutionResult: ...
 
@@ -201,7 +201,7 @@ def _is_portable(value: object) -> bool:
 
 
 def _is_same(before: object, after: object) -> bool:
-    """Whether two values are equal in their portable forms: then the caller's own object stays."""
+    """True if two values are equal in their portable forms: then the caller's own object stays."""
     try:
         return list(portable.pack(portable.encode(before))) == list(portable.pack(portable.encode(after)))
     except portable.NotPortable:
@@ -209,7 +209,7 @@ def _is_same(before: object, after: object) -> bool:
 
 
 def _has_lost_all(cell: Cell) -> bool:
-    """Whether the names went with the process, or whatever held them."""
+    """True if the names went with the process, or whatever held them."""
     return cell.error is not None and cell.error.kind == "crashed"
 
 

@@ -29,12 +29,12 @@ from cellblock.text import message_of, type_name
 T = TypeVar("T")
 
 carried_out: ContextVar[bool] = ContextVar("carried_out", default=False)
-"""Whether this is a step of what our loop carries out, in a worker thread too: such a step never waits for the loop."""
+"""True within a step of what our loop carries out, in a worker thread too: such a step never waits for the loop."""
 
 _log = logging.getLogger("cellblock")
 _OPEN = "open a new session"
 _LOOK_SECONDS = 1.0
-"""How often one who waits looks whether the loop's thread still serves."""
+"""Seconds between two looks of a waiting thread at the loop's thread."""
 
 _loop: asyncio.AbstractEventLoop | None = None
 _wakes_by: tuple[int, int, int] | None = None
@@ -45,7 +45,7 @@ _warned = False
 
 
 class Outcome(Generic[T]):
-    """What another thread will have returned or raised. The first that is given counts.
+    """The future result of another thread. The first that is given counts.
 
     A handler of a signal may raise at any moment of a wait, so a thread that waits has no lock that the other takes: a
     `Future` has, and our loop would wait for that for ever.
@@ -61,7 +61,7 @@ class Outcome(Generic[T]):
         self._given.acquire()
 
     def give(self, value: T | None = None, error: BaseException | None = None) -> None:
-        """What a call has returned, or else raised."""
+        """Set the result of a call, or the exception it raised."""
         if not self.is_given:
             self._value, self._error, self.is_given = value, error, True
             self._given.release()
@@ -69,13 +69,13 @@ class Outcome(Generic[T]):
                 self._then()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is given by so many seconds from now."""
+        """True if it is given by so many seconds from now."""
         if not self.is_given and self._given.acquire(timeout=seconds):
             self._given.release()  # another may wait
         return self.is_given
 
     def result(self) -> T:
-        """What was given."""
+        """The result, or raise the exception."""
         if self._error is not None:
             try:
                 raise self._error
@@ -262,7 +262,7 @@ def _loop_to_wait_for() -> asyncio.AbstractEventLoop:
 
 
 def is_own_step() -> bool:
-    """Whether our loop, or a step of what it carries out, is what runs: as where a finalizer happens to be called."""
+    """True if our loop, or a step of what it carries out, is what runs: as where a finalizer happens to be called."""
     running = asyncio._get_running_loop()
     return carried_out.get() if running is None else running is _loop
 

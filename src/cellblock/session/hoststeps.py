@@ -1,4 +1,4 @@
-"""What the host did to a session between its cells, in a form that can be kept and done again."""
+"""Host operations on a session between its cells, in a form that can be kept and done again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HostStep:
 
     @property
     def message(self) -> str:
-        """What the log says."""
+        """Message for the log."""
         match self.do:
             case "bind" | "hand":
                 return f"{self.name} = …"
@@ -54,7 +54,7 @@ class HostStep:
         return f"{self.do} {self.name}"
 
     def request(self, kernel: Kernel) -> Bind | Clear | Run | None:
-        """What has the kernel do it; None for a file, which `change` is for."""
+        """Request that has the kernel do it; None for a file, which `change` is for."""
         match self.do:
             case "bind":
                 return Bind(name=self.name, buffers=self.buffers)

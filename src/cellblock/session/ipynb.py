@@ -79,7 +79,7 @@ def _without_effects(cell: Cell) -> str:
 
 
 def outcome(shown: Shown, room: Room) -> dict[str, object]:
-    """What a code cell of a document has of its execution: its number and its outputs."""
+    """Execution of a code cell for a document: its number and its outputs."""
     cell = shown.cell
     views = [partial(_output, output, blobs, cell) for output, blobs in shown.outputs if _has_place(output, cell)]
     views += [] if cell.error is None else [partial(_error, cell.error)]

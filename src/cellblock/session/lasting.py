@@ -84,7 +84,7 @@ _log = logging.getLogger("cellblock.store")
 _MESSAGE = 200
 _MOST_TOLD = 5
 _COPIES = 3
-"""How often what waits for a commit is held while that is written: as it is, as JSON and as the bytes of that."""
+"""Copies held of what waits for a commit while that is written: as it is, as JSON and as the bytes of that."""
 _SLOTS, _SLOT_SECONDS = 3, 0.25
 """States that are held to be saved at a time, and how long the next step waits for that: then it goes on, and the one
 before it is committed by its source alone."""
@@ -93,7 +93,7 @@ _READ_SECONDS = LOCK_SECONDS
 _WITHOUT_STATE = ("unsaved", "stopped", "overwritten", "host")
 """What the detail of a commit says where that has no state."""
 _NEWEST_SECONDS = 10.0
-"""How long the newest step waits for that when its commit is made. No step waits for it meanwhile."""
+"""Seconds that the newest step waits for its state when its commit is made. No step waits for it meanwhile."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,7 +139,7 @@ class _Step:
     """Its commit has been begun, and may be in the store."""
     unsaved: str = "steps came faster than they could be saved"
     failure: CellblockError | None = None
-    """What kept its state from being saved, where that was tried."""
+    """The error that kept its state from being saved, where that was tried."""
     suspects: Suspects = field(default_factory=Suspects)
     forked: anyio.Event = field(default_factory=anyio.Event)
 
@@ -174,11 +174,11 @@ class Lasting:
         held.watch(partial(_is_left, weakref.ref(self)))
         _open[self._place_of(held.name)] = self
         self.by_source = False
-        """Whether no state is to be saved."""
+        """True if no state is to be saved."""
         self.strict = False
-        """Whether each name that a cell binds has to be saved."""
+        """True if each name that a cell binds has to be saved."""
         self.otherwise = "open the session without strict=True"
-        """What its opener can do to keep others."""
+        """Remedy for its opener to keep others."""
         self._newly_lost: tuple[Lost, ...] = ()
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
@@ -212,12 +212,12 @@ class Lasting:
         self._snapshot: Snapshot | None = None
         self._ahead: Ahead | None = None
         self.source = Source(store, held)
-        """What earlier cells of the notebook are read from."""
+        """Source from which earlier cells of the notebook are read."""
         self._notebook = Notebook()
         self._tip = ""
         """The step that the next one comes after."""
         self._commits: dict[str, str] = {}
-        """What steps led to, by their ids."""
+        """Commits of steps, by the steps' ids."""
         self._moving: str | None = None
         """The commit that the session stands at, where the store could not be told. The next commit tells it, too."""
         self._unset: dict[str, JSON] = {}
@@ -234,7 +234,7 @@ class Lasting:
         """Its entries of deletions that no commit holds. The next one does."""
         self._answers: list[dict[str, JSON]] = []
         self.account = Account()
-        """What waits to be written counts on it."""
+        """Account on which everything counts that waits to be written."""
         self._answers_share = self.account.share()
         self._snapshot_share = self.account.share()
 
@@ -259,12 +259,12 @@ class Lasting:
 
     @property
     def settings(self) -> Mapping[str, JSON]:
-        """What the session was created with."""
+        """Settings that the session was created with."""
         return self._held.settings
 
     @property
     def epoch(self) -> int:
-        """How many times the session has been opened, this time included."""
+        """Number of times the session has been opened, this time included."""
         return self._held.epoch
 
     @property
@@ -274,7 +274,7 @@ class Lasting:
 
     @property
     def rereads(self) -> bool:
-        """Whether what is not read of the store can be read once the session is closed."""
+        """True if what is not read of the store can be read once the session is closed."""
         return self._store.lasts
 
     async def configure(self, settings: Mapping[str, JSON]) -> None:
@@ -686,7 +686,8 @@ class Lasting:
 
     @property
     def unsaved(self) -> tuple[Lost, ...]:
-        """What the newest commit could not save, or saved in a way that cannot be loaded, and the session has."""
+        """Losses: parts of the state that the newest commit could not save, or saved in a way that cannot be loaded,
+        and the session has."""
         return (*self._lacks.lost(), *self._at_risk())
 
     @property
@@ -708,8 +709,8 @@ class Lasting:
         return self._newly_lost
 
     def at_once(self, unsaved: Mapping[str, str]) -> tuple[Lost, ...]:
-        """What to tell in the cell that has just ended: names that it bound to what cannot be saved, by the types that
-        tell why, and what commits have found out meanwhile.
+        """Losses to tell in the cell that has just ended: names that it bound to what cannot be saved, by the types
+        that tell why, and what commits have found out meanwhile.
         """
         if self.by_source or self.strict:
             return ()
@@ -722,8 +723,8 @@ class Lasting:
         return found + self._found_out()
 
     def to_tell(self) -> tuple[Lost, ...]:
-        """What nobody was told of yet: what commits could not save, and what the store has not taken, unless that is
-        being tried again.
+        """Losses that nobody was told of yet: what commits could not save, and what the store has not taken, unless
+        that is being tried again.
         """
         return (*self._found_out(), *(() if self._working else self._at_risk()))
 
@@ -1113,7 +1114,7 @@ class Lasting:
         return await to_thread.run_sync(lambda: list(islice(self._held.log(revision), limit)))
 
     async def diff(self, before: str, after: str) -> Diff:
-        """What lies between two revisions."""
+        """Difference between two revisions."""
 
         def found() -> Diff:
             return difference(self._held, self._held.resolve(before), self._held.resolve(after))
@@ -1125,7 +1126,7 @@ class Lasting:
         await to_thread.run_sync(lambda: self._held.tag(name, at=revision))
 
     async def found(self, other: str) -> Commit:
-        """Where another session of the user stands, or else the commit that a revision means."""
+        """The commit at which another session of the user stands, or else the commit that a revision means."""
         return await to_thread.run_sync(find, self._store, self._held, other)
 
     async def adopted(self, other: Lasting, commit: str) -> Commit:
@@ -1257,7 +1258,7 @@ class Lasting:
             await self.move(self.head)
 
     async def past(self, head: Commit, *, journal: bool) -> Past:
-        """What leads to a commit, and with `journal` to what was logged after it.
+        """Steps that lead to a commit, and with `journal` to what was logged after it.
 
         The bytes of its state are read from here on, until `end_reading`.
         """
@@ -1335,7 +1336,7 @@ class _Lacks:
         return (*self.missing, *(one for _, one in self.unloadable.values()), *self.everything())
 
     def everything(self) -> tuple[Lost, ...]:
-        """What is at risk where states cannot be saved."""
+        """The loss that threatens where states cannot be saved."""
         if self.failure is None:
             return ()
         why, what = str(self.failure.args[0]), f"everything since cell {self.since}"

@@ -40,7 +40,7 @@ _COMMANDS = frozenset(re.findall(r"\S+", """
 
 
 def is_harmless(latex: str) -> bool:
-    """Whether the text names commands of the list alone, and no character that means more to TeX or HTML."""
+    """True if the text names commands of the list alone, and no character that means more to TeX or HTML."""
     if len(latex) > _MOST_CHARS or any(one in latex for one in ("<", ">", "`", "^^")):
         return False
     if re.search(r"\\\\\s*+\[|(?<!\\)[#%]", latex):  # rows apart by any length, parameters, comments

@@ -117,7 +117,7 @@ def _tag(token: Token, following: Sequence[Token]) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """Where Jupyter has links to a heading lead; apart from the ids of cells."""
+    """Anchor by which Jupyter links to a heading; apart from the ids of cells."""
     return "text-" + re.sub(r"\s", "-", heading)
 
 

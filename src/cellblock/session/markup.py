@@ -28,7 +28,7 @@ _LEFT_OUT = frozenset(re.findall(r"\S+", """
     applet audio canvas embed head iframe math noembed noframes noscript object script select style svg template
     textarea title video xmp
 """))
-"""What is in these is left out as well; of a style element it is looked at first."""
+"""Elements whose content is left out as well; of a style element it is looked at first."""
 _EMPTY = frozenset(("br", "col", "hr", "img", "wbr"))
 _SEEN = frozenset(("hr", "img", "meter", "progress"))
 """Elements that show something without a text."""
@@ -39,7 +39,8 @@ _WITHIN = {
     **dict.fromkeys(("caption", "colgroup", "tbody", "tfoot", "thead"), ("table",)),
     "li": ("ol", "ul"), **dict.fromkeys(("dd", "dt"), ("dl",)),
 }  # fmt: skip
-"""What these stand in: elsewhere a parser would end other elements than the ones that this module takes for ended."""
+"""Parents of these elements: elsewhere a parser would end other elements than the ones that this module takes for
+ended."""
 _GRID = frozenset(("colgroup", "table", "tbody", "tfoot", "thead", "tr"))
 """These hold parts of a table and nothing else."""
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -154,7 +155,7 @@ def _attributes(text: str) -> Iterator[str]:
 
 
 def _is_plain(css: str) -> bool:
-    """Whether a style names no address: no escapes or references to write one with, no rules that import, no functions
+    """True if a style names no address: no escapes or references to write one with, no rules that import, no functions
     but those of the list."""
     if any(character in css for character in "\\@<&"):
         return False

@@ -63,7 +63,7 @@ def merge_files(base: Tree, first: Tree, second: Tree, unsettled: Set[str]) -> t
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    """Whether two rows are of one file: when a directory was last changed tells only that something in it was."""
+    """True if two rows are of one file: when a directory was last changed tells only that something in it was."""
     if before and after and before["kind"] == after["kind"] == "directory":
         return bool(before["mode"] == after["mode"])
     return bool(before == after)

@@ -21,13 +21,13 @@ _MOST_BASES = 16
 _TREES = ("names", "groups", "files")
 _AGAIN = "run the cells again that made it"
 _GENERATORS = ("@random", "@numpy.random", "@torch")
-"""What draws random numbers: each session goes on with its own."""
+"""Keys of random generators: each session goes on with its own."""
 _BOOKKEEPING = f"{DUNDER}__warningregistry__"
 _OF_ITSELF = (LAST, "@order:", "@sources:", "@types", _BOOKKEEPING, *_GENERATORS)
-"""What any two versions differ in, which nobody needs to be told."""
+"""Keys in which any two versions differ, which nobody needs to be told."""
 _DECLARATIONS = "__annotations__"
 _UNNAMED = "."
-"""How the key of a group begins that is a definition without a name: two versions may call two of them the same."""
+"""Prefix of the key of a group that is a definition without a name: two versions may call two of them the same."""
 
 
 def merge(
@@ -69,7 +69,7 @@ def merge(
 
 
 def _environment(first: Commit, second: Commit) -> JSON:
-    """What a state was saved with; a version in which nothing has run has none, and takes the other's."""
+    """Environment that a state was saved with; a version in which nothing has run has none, and takes the other's."""
     return first.detail.get("environment") or second.detail.get("environment")
 
 
@@ -138,7 +138,7 @@ class _Version:
         return cls(names, groups, files, ambient, _by_name(detail.get("lost", ())))
 
     def around(self, label: str) -> tuple[str, Any] | None:
-        """Where something that surrounds the names is, and that group."""
+        """Key of something that surrounds the names, and its group."""
         if label in self.unsettled.get("ambient", ()):
             return label, object()  # which no other is
         key = self.ambient.get(label)
@@ -210,7 +210,7 @@ class _Merging:
         }
 
     def detail(self) -> dict[str, JSON]:
-        """What surrounds the names, and what is lost, after `let_go`."""
+        """The surroundings of the names, and the losses, after `let_go`."""
         labels: dict[str, str] = {row["label"]: row["group"] for row in self._names.values() if "label" in row}
         labels |= self._surroundings()[0]
         lost = [row for _, rows in self._lost() for row in rows] + self._dropped
@@ -238,7 +238,8 @@ class _Merging:
         return ambient, contested
 
     def _is_whole(self, label: str, around: tuple[str, Any]) -> bool:
-        """Whether what surrounds the names is there as one version has it; of the last value, all that it refers to."""
+        """True if what surrounds the names is there as one version has it; of the last value, all that it refers to.
+        """
         key, link = around
         if self._groups.get(key) != link or label != "@last":
             return bool(self._groups.get(key) == link)
@@ -246,7 +247,7 @@ class _Merging:
         return all(self._groups.get(need) == version.groups.get(need) for need in self._needs(link))
 
     def _lost(self) -> Iterator[tuple[str, list[list[str]]]]:
-        """What is lost, name by name; the name comes with it where both versions changed it."""
+        """Losses, name by name; the name comes with it where both versions changed it."""
         for name in sorted({*self._base.lost, *self._first.lost, *self._second.lost}):
             base, first, second = (one.told(name) for one in (self._base, self._first, self._second))
             if first == base:
@@ -269,7 +270,7 @@ class _Merging:
             yield from (name for name, row in side.names.items() if row["group"] in astray)
 
     def _is_astray(self, side: _Version, key: str, *, alone: bool) -> bool:
-        """Whether a group needs what the merge does not have of its version; one of both may have what one changed."""
+        """True if a group needs what the merge does not have of its version; one of both may have what one changed."""
         for need in self._needs(side.groups[key]):
             there = self._groups.get(need)
             if there is None:

@@ -46,7 +46,7 @@ _DROPPED = Deferred(_dropped)
 
 @dataclass(slots=True)
 class Changes:
-    """What became of a notebook's cells, by id: None where one is deleted. `cleared`: all were, before that.
+    """Changes of a notebook's cells, by id: None where one is deleted. `cleared`: all were, before that.
 
     `deleted` are those that were deleted, of which some may have been run again.
     """
@@ -88,7 +88,7 @@ class Notebook:
         self._changes: Changes | None = None
         self._cells: dict[str, Record] = {}
         self._again: Record | None = None
-        """What was recorded of the cell that is being run again."""
+        """The record of the cell that is being run again."""
         self._large: weakref.WeakKeyDictionary[Record, None] = weakref.WeakKeyDictionary()
         """Records that hold something that can be let go, in the order in which they were made."""
         self._before: Callable[[], Notebook | None] = lambda: None
@@ -120,7 +120,7 @@ class Notebook:
         raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
 
     def has_recorded(self, cell_id: str) -> bool:
-        """Whether no store has to be asked for a cell."""
+        """True if no store has to be asked for a cell."""
         return self._earlier is None or cell_id in self._cells
 
     def find(self, cell_id: str) -> Cell | None:
@@ -159,7 +159,7 @@ class Notebook:
         self._changes = Changes(cells=dict.fromkeys(gone), deleted=gone)
 
     def changes(self) -> Changes:
-        """What has changed since the last call, where it is remembered."""
+        """Changes since the last call, where it is remembered."""
         changes = self._changes
         if changes is None:
             return Changes()

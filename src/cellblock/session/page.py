@@ -48,7 +48,7 @@ def page(cells: Iterable[Shown | Prose], *, private: str = "") -> str:
 
 
 def _marked(private: str) -> str:
-    """What the page says of a session that holds private data."""
+    """Note of the page on a session that holds private data."""
     return f", private data: {_text(private)}" if private else ""
 
 
@@ -91,7 +91,7 @@ def _head(cell: Cell) -> str:
 
 
 def _state(cell: Cell) -> str:
-    """What became of a cell: one that was undone is that, however it had ended."""
+    """State of a cell for the page: one that was undone is that, however it had ended."""
     return "undone" if cell.undone else cell.state.value
 
 

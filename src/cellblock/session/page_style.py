@@ -1,4 +1,4 @@
-"""How the page of a notebook looks: one style sheet, light and dark after the reader's setting."""
+"""Style of a notebook's page: one style sheet, light and dark after the reader's setting."""
 
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1c1e21; --soft: #626a73; --line: #dfe3e8; --code: #f5f6f8;

@@ -1,4 +1,5 @@
-"""What leads to a commit, read from a store: the newest state that was saved, and what is to be done again after it."""
+"""The steps that lead to a commit, read from a store: the newest state that was saved, and what is to be done again
+after it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _MOST_TOLD_BYTES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What a host function gave a step: it is given again, and the function not called, when the step is replayed.
+    """The answer of a host function to a step: it is given again, and the function not called, when the step is
+    replayed.
 
     `call` is the place of the call among the process's, `digest` that of its arguments; older logs have neither.
     """
@@ -95,7 +97,7 @@ class Planned:
 
 @dataclass(slots=True)
 class Past:
-    """What leads to a commit, `head`: the state of `base`, by its commit and step, and the steps that came after it.
+    """The way to a commit, `head`: the state of `base`, by its commit and step, and the steps that came after it.
 
     `trees` are those of `head`.
     """
@@ -146,7 +148,7 @@ def state_of(session: StoredSession, commit: Commit) -> Commit | None:
 
 
 def leading_to(session: StoredSession, head: Commit) -> Past:
-    """What leads to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
+    """The way to a commit. `StoreError` where a state was not saved and nothing tells how to make it again."""
     commit, led_to, steps = head, head.id, list[Planned]()
     while not commit.snapshot and commit.parents:
         before = session.resolve(commit.parents[0])
@@ -186,7 +188,7 @@ def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) ->
 
 
 _NOTHING = HostStep("clear")
-"""What a step does of whose beginning the journal has nothing: it is not to be done again."""
+"""Placeholder for a step whose beginning the journal lacks: it is not to be done again."""
 
 
 def _with(planned: Planned, value: Any) -> Planned:
@@ -234,7 +236,8 @@ def _part(do: str, *buffers: Buffer) -> dict[str, JSON]:
 
 
 def answered(call: Asked, reply: ToolReply) -> Logged:
-    """What a host function gave a step; an answer that is too large for the journal is one that failed."""
+    """The answer of a host function to a step, for the journal; an answer that is too large for the journal is one
+    that failed."""
     size = sum(map(len, reply.buffers))
     if size > _MOST_ANSWER_BYTES:
         message = f"the answer of {call.name}() was too large to be logged: {size} bytes"
@@ -278,7 +281,7 @@ def digest_of(cell: Cell) -> str:
 
 
 def unlike(replay: Replay, cell: Cell, unused: str) -> tuple[Lost, ...]:
-    """How a cell that had ended well differs from that as it was run again; nothing where it does not.
+    """Differences of a cell that had ended well to its second run; empty for none.
 
     `unused` are the functions of which it did not ask for all answers.
     """
@@ -302,7 +305,7 @@ _CUT_OFF = ("Interrupted", "RolledBack")
 
 
 def was_cut_off(cell: Cell) -> bool:
-    """Whether its program ended before a cell had, or before it was saved: then it was not carried out.
+    """True if its program ended before a cell had, or before it was saved: then it was not carried out.
 
     "crashed" is the host's word: a cell that raises something of these names does not get it.
     """

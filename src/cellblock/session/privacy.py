@@ -1,4 +1,4 @@
-"""Which data are private: mounts and files that are declared so, or whose paths match a pattern.
+"""Private data: mounts and files that are declared so, or whose paths match a pattern.
 
 What the session itself writes is not asked: it can only hold what came in, and that came in by these ways.
 """
@@ -33,7 +33,7 @@ class Private(os.PathLike[str]):
 
 
 def patterns_of(private: object) -> tuple[str, ...]:
-    """What `private=` says beside yes or no: patterns of paths."""
+    """Patterns of paths that `private=` gives beside yes or no."""
     if isinstance(private, bool):
         return ()
     if isinstance(private, str) or not isinstance(private, Iterable):

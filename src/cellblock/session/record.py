@@ -37,7 +37,7 @@ _OF_STATUS = {
     126: "the shell may not execute that file: give it to its interpreter, as in `python3 FILE`",
     127: "the session has no program of that name: `command -v NAME` finds those it has",
 }
-"""What shells say by a status; the others are the command's own, which its output explains."""
+"""Meanings of a shell's exit statuses; the others are the command's own, which its output explains."""
 _TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
 _WRECKED = (
     "a cell has changed Python itself here, as by emptying builtins or sys.path: session.undo() goes back to before it"
@@ -78,15 +78,15 @@ class Recorder:
         self.killed = ""
         """Processes that were killed, in the words of a cell that begins after it."""
         self.reach: Callable[[], Reach] | None = None
-        """What the session can connect to."""
+        """The hosts that the session can connect to."""
         self.failures: Collection[str] = ()
-        """What host functions that the cell called have raised, in words."""
+        """Errors of host functions that the cell called, in words."""
         self.traffic: Callable[[], Traffic] | None = None
-        """What has passed the session's door since the cell began, where there is one."""
+        """Traffic through the session's door since the cell began, where there is one."""
         self._outputs: list[Output] = []
         self._stream: str | None = None
         self._pieces: list[str] = []
-        """What was printed since the last output, all of it to that stream."""
+        """Text printed since the last output, all of it to that stream."""
         self.blobs: dict[str, Blob] = {}
 
     def write(self, written: Written) -> Output:
@@ -337,7 +337,7 @@ def unsaved_error(lost: Sequence[Lost], *, otherwise: str) -> CellError | None:
 
 
 def at_risk(what: str, why: str) -> Lost:
-    """What a caller is told of steps that the store has not taken."""
+    """The loss that a caller is told of for steps that the store has not taken."""
     return Lost(name=what, type="step", reason=f"the store has not taken it: {why}", remedy=_TRY_AGAIN, alive=True)
 
 
@@ -366,7 +366,7 @@ def _error_output(error: CellError) -> Output:
 
 
 def _left(recovery: Recovery) -> str:
-    """What there is of the session after it went back."""
+    """Description of the session after it went back."""
     if recovery.exact:
         again = f"; {recovery.failed} cells in a row have ended so there: session.undo() goes further back"
         return _RESTORED + (again if recovery.failed > 1 else "")
@@ -379,7 +379,7 @@ _OUT_OF_TIME = getattr(signal, "SIGXCPU", None)  # there is none on Windows
 
 
 def how(death: Died) -> str:
-    """How a process ended, as what follows its name in a sentence."""
+    """The end of a process, in words that follow its name in a sentence."""
     if death.reason:
         return death.reason
     if death.excess:
@@ -392,7 +392,7 @@ def how(death: Died) -> str:
 
 
 def losses(recovery: Recovery, reason: str) -> tuple[Lost, ...]:
-    """What a session that went back could not bring along. Without a reason of its own, a loss has the given one."""
+    """Losses of a session that went back. Without a reason of its own, a loss has the given one."""
     return tuple(
         Lost(name=name, type=kind, reason=why or reason, remedy=remedy) for name, kind, why, remedy in recovery.lost
     )

@@ -86,7 +86,7 @@ def image(mime: str, encoded: str, described: str | None) -> str:
 
 
 def renders_markdown() -> bool:
-    """Whether Markdown is shown as it is meant, and not as it is written: with the extra `pages`."""
+    """True if Markdown is shown as it is meant, and not as it is written: with the extra `pages`."""
     return find_spec("markdown_it") is not None
 
 

@@ -71,9 +71,9 @@ _log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
 _SURVEY_SECONDS, _APART_SECONDS = 2.0, 8.0
-"""How long `names()` waits for all values together, and, where that is not enough, for copies that show them apart."""
+"""Seconds that `names()` waits for all values together, and then for copies that show them apart."""
 _GRACE_SECONDS = 0.25
-"""How long closing waits for a call that is about to end, before it ends the session's processes."""
+"""Seconds that closing waits for a call that is about to end, before it ends the session's processes."""
 _LOOK_SECONDS = 0.1
 """Between two looks at whether the session was closed, while a stream is not read."""
 _UNREAD_EVENTS = 16
@@ -191,7 +191,7 @@ class AsyncSession(Versions):
             require_undeclared(policy)
         self._branched = 0
         self._closing: asyncio.Task[Any] | None = None
-        """What closes the session, while it does."""
+        """The task that closes the session, while it runs."""
 
     @half_made
     def __repr__(self) -> str:
@@ -259,7 +259,7 @@ class AsyncSession(Versions):
 
     @property
     def _descriptors(self) -> int:
-        """How many it may come to hold."""
+        """Most descriptors it may come to hold."""
         if self.trust_level == "local":
             return 0
         checkpoints = self.limits.max_checkpoints if self.walls == "full" else 0
@@ -434,7 +434,7 @@ class AsyncSession(Versions):
 
     @property
     def is_guarded(self) -> bool:
-        """Whether a guard stands between cells and the interpreter."""
+        """True if a guard stands between cells and the interpreter."""
         return self.trust_level == "local" or self._spec.policy is not None
 
     @property
@@ -596,7 +596,7 @@ class AsyncSession(Versions):
             self._give_turn()
 
     def _states_before(self, kernel: Kernel, steps: int) -> int:
-        """How many of the kernel's states lie after the one before so many steps; more than there are where it is gone.
+        """Number of the kernel's states after the one before so many steps; more than there are where it is gone.
 
         What was run aside after a step is part of it.
         """
@@ -608,13 +608,13 @@ class AsyncSession(Versions):
         return len(stands) + steps - 1
 
     def _states_after(self, kernel: Kernel, step: str) -> int:
-        """How many of the kernel's states lie after the one that a step led to; all of them where that is gone."""
+        """Number of the kernel's states after the one that a step led to; all of them where that is gone."""
         stands = self._stands_of(kernel)
         found = (back for back, stand in enumerate(reversed(stands)) if step in stand.steps)
         return next(found, len(stands))
 
     def _steps_kept(self, kernel: Kernel) -> int:
-        """How many steps the kernel can undo."""
+        """Number of steps that the kernel can undo."""
         return len({stand.made_by for stand in self._stands_of(kernel)}) - 1
 
     def _stands_of(self, kernel: Kernel) -> list[Stand]:
@@ -848,12 +848,12 @@ def _named(cell: Cell) -> dict[str, Name]:
 
 
 def _is_live(policy: Policy | None) -> bool:
-    """Whether it grants what belongs to the host."""
+    """True if it grants what belongs to the host."""
     return policy is not None and bool(policy.functions or policy.classes or policy.granted)
 
 
 def _answer(cell: Cell, what: str) -> object:
-    """What a request that is no cell gave; `CellblockError` where it failed, which the session outlives."""
+    """Value of a request that is no cell; `CellblockError` where it failed, which the session outlives."""
     if cell.error is not None:
         raise CellblockError(f"{what}: {line(f'{cell.error.type}: {cell.error.message}')}", hint=cell.error.hint)
     return cell.value

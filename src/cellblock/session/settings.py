@@ -1,4 +1,4 @@
-"""What a session was opened with, as a store or a log keeps it, and how much of that an opener takes from there."""
+"""Settings of a session as a store or a log keeps them, and the part of them that an opener takes from there."""
 
 from __future__ import annotations
 

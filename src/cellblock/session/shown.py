@@ -1,4 +1,4 @@
-"""What the exports of a notebook are made from: cells, each output with its binary parts, and a document's prose."""
+"""Input of a notebook's exports: cells, each output with its binary parts, and a document's prose."""
 
 from __future__ import annotations
 

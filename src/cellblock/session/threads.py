@@ -39,7 +39,7 @@ class Threads:
         self._under_way: set[Future[Any]] = set()
 
     async def run(self, function: Callable[[], Any], left: Callable[[], Share]) -> Any:
-        """What a function returns or raises, called with this task's context. One who is cancelled leaves it alone.
+        """Result of a function, called with this task's context. A caller that is cancelled leaves it alone.
 
         `left` is asked for what it holds from then on.
         """
@@ -65,7 +65,7 @@ class Threads:
         return future.result()
 
     def drop_waiting(self) -> None:
-        """What has not begun never does."""
+        """Drop the calls that have not begun."""
         for future in tuple(self._under_way):
             future.cancel()
 

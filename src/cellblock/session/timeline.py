@@ -17,7 +17,7 @@ _MOST_STEPS = 1000
 
 
 def difference(session: StoredSession, before: Commit, after: Commit) -> Diff:
-    """What lies between two commits. Trees that both share are not read."""
+    """Difference between two commits. Trees that both share are not read."""
     return Diff(
         before=before.id,
         after=after.id,
@@ -46,12 +46,13 @@ COMPILED = "__pycache__"
 
 
 def is_same(before: Any, after: Any) -> bool:
-    """Whether two rows of a name are of one value: its own size and how it shows may differ where nothing changed."""
+    """True if two rows of a name are of one value: its own size and how it shows may differ where nothing changed."""
     return before == after or bool(before and after and before.get("record", before) == after.get("record", after))
 
 
 def is_cache(path: str) -> bool:
-    """Whether a file is a cache of libraries', which they make again: kept with the rest, and no change of a cell's."""
+    """True if a file is a cache of libraries', which they make again: kept with the rest, and no change of a cell's.
+    """
     return f"{path}/".startswith(CACHES) or f"/{COMPILED}/" in f"{path}/"
 
 
@@ -126,7 +127,8 @@ def first_parents(log: Iterable[Commit]) -> Iterator[Commit]:
 
 
 def find(store: Store, session: HeldSession, other: str) -> Commit:
-    """Where another session of the user stands, or else the commit of a revision; `UnknownCommit` if neither.
+    """The commit at which another session of the user stands, or else the commit of a revision; `UnknownCommit` if
+    neither.
 
     CellblockError where what that session did last is in its journal alone.
     """

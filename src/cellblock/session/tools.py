@@ -61,7 +61,7 @@ class Toolbox:
     def __init__(self, tools: Iterable[Tool] = (), *, granted: Iterable[FunctionGrant] = ()) -> None:
         """`granted` are functions of a policy, under the names that it gives them."""
         self.account = Account()
-        """What plain functions hold that go on although nobody waits for them any more."""
+        """Account of plain functions that go on although nobody waits for them any more."""
         self.private = ""
         """Why the session holds private data: functions that are declared outward are refused then. "" where not."""
         self._mark: WeakMethod[Mark] | None = None
@@ -86,7 +86,7 @@ class Toolbox:
 
     @property
     def reaches_outside(self) -> bool:
-        """Whether a private session is refused one of them."""
+        """True if a private session is refused one of them."""
         return any(about(tool).outward for tool in self._tools.values())
 
     @property
@@ -258,7 +258,7 @@ def _annotation(annotation: object) -> str | None:
 
 
 def ends_this_task(error: BaseException) -> bool:
-    """Whether the task of a call is cancelled by its scope, or closed: not by the function, nor by anybody else."""
+    """True if the task of a call is cancelled by its scope, or closed: not by the function, nor by anybody else."""
     try:
         is_cancelled = issubclass(type(error), anyio.get_cancelled_exc_class())
         return is_cancelled and anyio.current_effective_deadline() == -math.inf

@@ -47,7 +47,7 @@ _HOST_STEP = Cell(id="host", number=0, source="", state=CellState.RUNNING, kind=
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the host did to a file `during` a step, by its id, and the version of the file that it left.
+    """A host's change of a file `during` a step, by its id, and the version of the file that it left.
 
     `entries` are the numbers of what the journal holds of it.
     """
@@ -80,7 +80,7 @@ class Stand:
 
 
 class Turns:
-    """What a session does with its kernel. Calls are first come, first served."""
+    """Requests of a session to its kernel. Calls are first come, first served."""
 
     _changing = OfLoop(anyio.Lock)
     """Held over a change of files by the host, until it is known here, and over a recovery."""
@@ -99,15 +99,15 @@ class Turns:
         self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
         self._lost: tuple[Lost, ...] = ()
         self._stand = Stand(("open",), "open", self.notebook)
-        """Where the session stands."""
+        """The session's position."""
         self._stands: dict[int, Stand] = {}
-        """Where it stood, by the states of its kernel."""
+        """Earlier positions, by the states of its kernel."""
         self._stopped = False
-        """Whether the cell that runs was interrupted."""
+        """True if the cell that runs was interrupted."""
         self._before: Record | None = None
         """The notebook's record of it before: an undo leaves what it did then."""
         self._meanwhile: dict[str, Change] = {}
-        """What the host did to files while somebody had the turn, by the ids of these steps."""
+        """Changes of the host to files while somebody had the turn, by the ids of these steps."""
         self._under_way = ""
         """The id of the step that is being taken."""
         self._toolbox = toolbox
@@ -123,7 +123,7 @@ class Turns:
         self._stood: Stand | None = None
         """Its place until then, for those without its turn."""
         self._note = ""
-        """What the next cell is to tell of how the session came to be where it is."""
+        """Note for the next cell on how the session came to be where it is."""
         self._caller = Caller(toolbox, "")
         """The cell under way, for functions that a kernel calls in its own thread."""
         self._used = clock.now()
@@ -133,7 +133,7 @@ class Turns:
         self._host = os.getpid()
 
     def _offers(self, tool: str) -> bool:
-        """Whether cells can call a function of the host by that name."""
+        """True if cells can call a function of the host by that name."""
         return tool in self._toolbox
 
     @property
@@ -153,7 +153,7 @@ class Turns:
             await self._lasting.configure({"private": self._private, "private_since": self._private_since})
 
     def _close_off(self, reason: str, since: int = 0) -> None:
-        """What `mark_private` does at once."""
+        """The part of `mark_private` that happens at once."""
         if not self._private:
             self._private = self.notebook.private = self._toolbox.private = _in_a_line(reason)[:_MOST_REASON]
             self._private_since = since
@@ -161,7 +161,7 @@ class Turns:
             self._kernel.cut_off()
 
     def _reach(self) -> Reach:
-        """What the session can connect to, and why it cannot."""
+        """The hosts that the session can connect to, or the reason why to none."""
         raise NotImplementedError
 
     def _living(self) -> Kernel:
@@ -173,7 +173,7 @@ class Turns:
 
     @property
     def _is_here(self) -> bool:
-        """Whether the session is this process's, and not of the one that this was forked from."""
+        """True if the session is this process's, and not of the one that this was forked from."""
         return os.getpid() == self._host
 
     def _require_here(self) -> None:
@@ -229,12 +229,12 @@ class Turns:
 
     @property
     def _is_of_running_loop(self) -> bool:
-        """Whether it is used on the event loop that runs here, as far as it was used."""
+        """True if it is used on the event loop that runs here, as far as it was used."""
         return self._turn_loop in (None, asyncio._get_running_loop()) or self._loop_is_gone
 
     @property
     def _loop_is_gone(self) -> bool:
-        """Whether nothing that was begun on the session's event loop goes on."""
+        """True if nothing that was begun on the session's event loop goes on."""
         return self._turn_loop is not None and self._turn_loop.is_closed()
 
     @property
@@ -684,7 +684,7 @@ class Turns:
 
     @property
     def _keeps_no_states(self) -> bool:
-        """Whether all states of its kernel have the same number."""
+        """True if all states of its kernel have the same number."""
         raise NotImplementedError
 
     def _settle(
@@ -742,7 +742,7 @@ class Turns:
             await self._lasting.committed()
 
     async def _answer(self, call: Asked) -> ToolReply:
-        """What a host function gives; in a session that lasts it is logged before the cell gets it."""
+        """Answer of a host function; in a session that lasts it is logged before the cell gets it."""
         reply = await self._toolbox.answer(call)
         if self._lasting is not None:
             try:
@@ -765,7 +765,7 @@ class Turns:
             self._commit(kernel, one.host, step, one.entries, during=one.during, overwritten=is_overwritten)
 
     def _is_overwritten(self, kernel: Kernel, change: Change) -> bool:
-        """Whether a file is no more what the host left, and the step during which that was is the newest there is."""
+        """True if a file is no more what the host left, and the step during which that was is the newest there is."""
         if change.during != self._stand.step or kernel.ended:
             return False
         return kernel.files.version(change.host.name) != change.left

@@ -16,7 +16,8 @@ T = TypeVar("T")
 
 
 async def unbroken(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What a coroutine function gives. Whoever is cancelled meanwhile is so once it has ended, and not told of it.
+    """Result of a coroutine function, which no cancellation ends: that takes effect once it has ended, without its
+    result.
 
     A scope of anyio's shields from other scopes alone, and not from `asyncio.timeout`, `asyncio.wait_for` and
     `task.cancel`: the work has a task of its own, which these do not know. From the first of them on it

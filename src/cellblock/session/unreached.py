@@ -1,4 +1,4 @@
-"""What a cell that failed wanted of the network, and what would let it through: the hint of its error.
+"""Network hints of failed cells: the host that was wanted, and the remedy.
 
 Told by what libraries, programs and the door say, which is text from inside: it decides which hint is given, and no
 word of it is in one. A place that a hint names is of the door's own record.
@@ -30,13 +30,13 @@ _NOT_PUBLIC = re.compile(r"leads to (?:a|an) [a-z' -]{4,40}, and only a public o
 _USED_UP = re.compile(r"has used up ExecutionLimits\.max_network_mb")
 _SHUT = re.compile(r"holds private data: its network is closed for good")
 _TUNNEL = re.compile(r"tunnel failed, response 403|HTTP code 403 from proxy")
-"""What curl, and so git, says of it."""
+"""Message of curl, and so of git."""
 _OUTWARD = "reaches outside, which a session that holds private data cannot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What a session can connect to: `listed`, or nothing; or why it is `private`, and since which cell.
+    """Network of a session: `listed`, or nothing; or why it is `private`, and since which cell.
 
     `door`: whether its level and walls can have a door at all. `unlisted`: the destination that the door has refused
     last to the cell, for not being listed.
@@ -50,7 +50,7 @@ class Reach:
 
 
 def hint(said: str, printed: str, reach: Reach) -> str:
-    """What would help; "" for a failure that has nothing to do with the network.
+    """The remedy; "" for a failure that has nothing to do with the network.
 
     `said` is the error with its traceback, `printed` what a command wrote, where it was one that failed.
     """
@@ -81,14 +81,14 @@ def hint(said: str, printed: str, reach: Reach) -> str:
 
 
 def in_a_line(reach: Reach) -> str:
-    """What a model is told beforehand."""
+    """One line for a model about the network."""
     if reach.private or not reach.listed:
         return "There is no network."
     return f"Of the network there is only {', '.join(reach.listed)}, by HTTP(S)."
 
 
 def is_refused(message: str) -> bool:
-    """Whether an error is that of a function which a private session cannot call."""
+    """True if an error is that of a function which a private session cannot call."""
     return message.endswith(_OUTWARD)
 
 
@@ -99,7 +99,7 @@ def _wants_out(whole: str) -> bool:
 
 
 def _of_the_door(whole: str, reach: Reach) -> str:
-    """What the door's own refusals mean."""
+    """Hint for the door's own refusals."""
     if reach.unlisted and _UNLISTED in whole:
         return f'list it, if it may be reached: network=["{reach.unlisted}"]; the list is {_shown(reach)}'
     if _NOT_PUBLIC.search(whole):

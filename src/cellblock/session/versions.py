@@ -47,16 +47,16 @@ _TRIES = 3
 
 
 class Versions(Turns):
-    """What a session that lasts can do with its past."""
+    """Operations of a stored session on its past."""
 
     def __init__(self, *, limits: ExecutionLimits, seed: int, toolbox: Toolbox, name: str | None) -> None:
         super().__init__(limits=limits, seed=seed, toolbox=toolbox, name=name)
         self.seed = seed
         self.resumed: Resumed | None = None
-        """What the session was resumed from, where it existed before."""
+        """Description of the resume, where it existed before."""
         self._left_out: tuple[str, ...] = ()
         self._lacking: tuple[str, ...] = ()
-        """What the session had when it was open before and was not given now, each as "name=value"."""
+        """Arguments that the session had when it was open before and lacks now, each as "name=value"."""
         self._capabilities: Capabilities | None = None
         self._background = Background()
 
@@ -81,7 +81,7 @@ class Versions(Turns):
 
     @property
     def _replays_live(self) -> bool:
-        """Whether a cell that is run again would call functions of the host's again."""
+        """True if a cell that is run again would call functions of the host's again."""
         raise NotImplementedError
 
     async def _take_turn(self, *, wait: bool = True) -> None:
@@ -165,7 +165,7 @@ class Versions(Turns):
         )
 
     async def _sow(self, lasting: Lasting, kernel: Kernel, step: str) -> None:
-        """Where a branch began after this step, have its kernel draw what the branch has drawn from there on."""
+        """Have the kernel draw what a branch drew that began after this step."""
         for seed in lasting.sown(step)[-1:]:
             await self._carry_out(kernel, Sow(seed=seed))
             self._settle()
@@ -245,7 +245,7 @@ class Versions(Turns):
         lasting.follow(self.notebook)
 
     async def _restore(self, lasting: Lasting, kernel: Kernel, snapshot: Snapshot) -> tuple[Lost, ...]:
-        """What could not be saved, and what could be and not be loaded."""
+        """Losses: parts that could not be saved, and parts that were saved and could not be loaded."""
         suspects = Suspects()
         try:
             while True:
@@ -264,7 +264,7 @@ class Versions(Turns):
 
     @property
     def unsaved(self) -> tuple[Lost, ...]:
-        """What the session has and its newest commit could not save, each with the reason and a remedy."""
+        """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy."""
         return () if self._lasting is None or self._lasting.is_closed else self._lasting.unsaved
 
     async def hibernate(self) -> None:
@@ -433,7 +433,7 @@ class Versions(Turns):
         return await lasting.log(revision, limit)
 
     async def diff(self, before: str = "HEAD~1", after: str = "HEAD") -> Diff:
-        """What lies between two revisions: names with previews, files with sizes, and the steps in between."""
+        """Difference between two revisions: names with previews, files with sizes, and the steps in between."""
         require_text(before=before, after=after)
         lasting = self._require_lasting("diff")
         await self._committed()

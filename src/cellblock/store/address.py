@@ -35,7 +35,7 @@ def address_of(data: bytes | memoryview) -> str:
 
 
 def is_address(text: object) -> bool:
-    """Whether something is spelled as an address."""
+    """True if something is spelled as an address."""
     return isinstance(text, str) and _ADDRESS.fullmatch(text) is not None
 
 
@@ -95,7 +95,7 @@ def canonical(value: JSON) -> bytes:
 
 
 def parsed(data: bytes | str) -> JSON:
-    """What `canonical` wrote. StoreError: it is no JSON."""
+    """Value of a text that `canonical` wrote. StoreError: it is no JSON."""
     try:
         value: JSON = json.loads(data)
     except (ValueError, RecursionError) as error:

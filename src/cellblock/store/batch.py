@@ -1,4 +1,4 @@
-"""What one commit brings: objects, records and trees, gathered and stored before the commit that leads to them.
+"""Contents of one commit: objects, records and trees, gathered and stored before the commit that leads to them.
 
 A record is stored only after everything that it links to, so a stored record never leads nowhere. What a batch links
 to it has put itself, or it was reachable from a commit when the batch began; both are safe from a collection for as
@@ -87,7 +87,7 @@ class Batch:
         return address
 
     def known(self, addresses: Iterable[str]) -> set[str]:
-        """Which of some addresses need not be put."""
+        """The addresses of some that need not be put."""
         addresses = set(addresses)
         here = {one for one in addresses if one in self._there or one in self._waiting}
         found = self._objects.known(addresses - here)

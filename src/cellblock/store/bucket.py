@@ -28,7 +28,7 @@ _ERRORS = (BaseError, OSError, ValueError)
 """obstore raises some of its errors as Python's own."""
 _STATUS = re.compile(r"status(?: code)?:? (\d{3})\b", re.IGNORECASE)
 _PATIENCE = timedelta(seconds=10)
-"""How long a bucket that does not answer is asked again."""
+"""Longest time for which a bucket that does not answer is asked again."""
 _ANSWER_SECONDS, _SLOWEST = 10.0, 1 << 20
 """How long an answer is waited for, which for a body that is put begins as that is sent: so many bytes a second."""
 _PROVIDERS = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE", "ab": "AZURE"}

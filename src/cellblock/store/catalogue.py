@@ -141,7 +141,7 @@ class Catalogue:
             return None if holder is None else self._hold(transaction, copy, holder, now)
 
     def usage(self, user: str) -> StoreUsage:
-        """What a user keeps; nothing for one who has never had a session."""
+        """Usage of a user; zero for one who has never had a session."""
         rows = self._database.select(f"{_USAGE} WHERE u.name = ?", checked_name(user, "user"))
         if not rows:
             return StoreUsage(sessions=0, objects=0, bytes=0, quota=self._quota)

@@ -23,7 +23,8 @@ LOCKED = "is locked by another program that writes to it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What differs: types of columns, what makes a table one tree by key, how a SELECT keeps its rows from others."""
+    """Differences between databases: types of columns, what makes a table one tree by key, how a SELECT keeps its rows
+    from others."""
 
     name: str
     serial: str
@@ -39,7 +40,7 @@ class Transaction(Protocol):
     """Statements that take effect together or not at all, and alone."""
 
     def rows(self, sql: str, *parameters: Value) -> list[Row]:
-        """What a statement selects."""
+        """Rows that a statement selects."""
 
     def run(self, sql: str, *parameters: Value) -> int:
         """Execute a statement; how many rows it changed."""
@@ -49,7 +50,7 @@ class Transaction(Protocol):
 
 
 class Database(Protocol):
-    """Where the tables lie. Methods may be called from any thread."""
+    """A database with the tables. Methods may be called from any thread."""
 
     dialect: Dialect
 
@@ -72,7 +73,7 @@ class Database(Protocol):
         """Seconds since 1970 by a clock that all hosts of the database share."""
 
     def check(self) -> list[str]:
-        """What is wrong with the tables themselves, as the database tells it; nothing where that is no one's to ask."""
+        """Damage of the tables themselves, as the database tells it; empty where that cannot be asked."""
 
     def compact(self) -> None:
         """Give the space of deleted rows back to the disk, as far as that can be had beside others."""

@@ -56,17 +56,17 @@ class HeldSession(StoredSession):
 
     @property
     def held(self) -> bool:
-        """Whether the session is this process's still, as far as it knows."""
+        """True if the session is this process's still, as far as it knows."""
         return not (self._lost or self._released)
 
     @property
     def epoch(self) -> int:
-        """How many times the session has been taken, this time included."""
+        """Number of times that the session has been taken, this time included."""
         return self._epoch
 
     @property
     def is_here(self) -> bool:
-        """Whether the session is this process's to release, and not of the one that this was forked from."""
+        """True if the session is this process's to release, and not of the one that this was forked from."""
         return self.held and self._holder.pid == os.getpid()
 
     def watch(self, is_left: Callable[[], bool]) -> None:
@@ -115,7 +115,7 @@ class HeldSession(StoredSession):
             self._take_out()
 
     def journal(self) -> list[Entry]:
-        """What was noted after the newest commit, in order."""
+        """Entries noted after the newest commit, in order."""
         return [entry for entry in super().journal() if entry.number not in self._withdrawn]
 
     def flush(self) -> None:
@@ -125,7 +125,7 @@ class HeldSession(StoredSession):
     # --- commits ---
 
     def batch(self) -> Batch:
-        """What the next commit brings."""
+        """A batch for the next commit."""
         return Batch(self._objects, self._cache.get, self._publish)
 
     def adopt(self, name: str) -> Head:

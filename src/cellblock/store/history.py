@@ -81,7 +81,7 @@ class History:
         return read_commit(id, self._record(id))
 
     def head(self) -> Head:
-        """Where the session stands."""
+        """The session's position."""
         sql = (
             "SELECT s.head_branch, s.head_commit, r.address FROM sessions s LEFT JOIN refs r"
             " ON r.session_id = s.id AND r.kind = ? AND r.name = s.head_branch WHERE s.id = ?"
@@ -101,12 +101,13 @@ class History:
         }
 
     def has(self, id: str) -> bool:
-        """Whether a commit belongs to the session."""
+        """True if a commit belongs to the session."""
         sql = "SELECT 1 FROM commits WHERE session_id = ? AND address = ?"
         return bool(self._database.select(sql, self._session_id, digest(id)))
 
     def resolve(self, spec: str) -> Commit:
-        """What `HEAD`, a branch, a tag, an id or its first digits lead to, then `~N` parents up or to the `^N`th.
+        """The commit that `HEAD`, a branch, a tag, an id or its first digits lead to, then `~N` parents up or to the
+        `^N`th.
 
         UnknownCommit: nothing, or more than one.
         """

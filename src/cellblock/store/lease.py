@@ -62,7 +62,7 @@ def drop(holder: Holder) -> None:
 
 
 def is_dropped(holder: Holder) -> bool:
-    """Whether a holder of this process is about to let go by itself."""
+    """True if a holder of this process is about to let go by itself."""
     return holder.nonce in _dropped
 
 
@@ -72,7 +72,7 @@ def as_text(holder: Holder) -> str:
 
 
 def from_text(text: str) -> Holder:
-    """What `as_text` wrote. StoreError: something else."""
+    """Holder of a text that `as_text` wrote. StoreError: another text."""
     found = parsed(text)
     try:
         assert isinstance(found, dict)
@@ -85,7 +85,7 @@ def from_text(text: str) -> Holder:
 
 
 def is_here(holder: Holder) -> bool:
-    """Whether a holder is this process."""
+    """True if a holder is this process."""
     here = (_boot(), _pids(), os.getpid(), _started(os.getpid()))
     return (holder.boot, holder.pids, holder.pid, holder.started) == here
 

@@ -1,4 +1,4 @@
-"""Which names users, sessions, branches and tags may have: visible, in one spelling, in one alphabet, not long.
+"""Names of users, sessions, branches and tags: visible, in one spelling, in one alphabet, not long.
 
 Names are parameters of statements and never part of a path or a command, so this is for people: two names that look
 alike are one name, or the second is refused.

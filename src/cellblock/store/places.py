@@ -1,4 +1,4 @@
-"""Where large objects lie when not in the database: a directory, or a bucket of an object store.
+"""Places for large objects outside of the database: a directory, or a bucket of an object store.
 
 Each put makes a key that no other put has, and nothing is ever written over: so a collection that deletes an object
 can never meet a writer who has just put the same bytes.
@@ -42,7 +42,7 @@ class Place(Protocol):
         """Let go of a key; nothing if there is none."""
 
     def listed(self, prefix: str) -> Iterator[Stray]:
-        """What lies under keys that begin with `prefix`, a directory's name."""
+        """Objects under keys that begin with `prefix`, a directory's name."""
 
 
 def open_place(location: str) -> Place | None:

@@ -269,7 +269,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _lives(connection: psycopg.Connection[Row]) -> bool:
-    """Whether the server has not closed an idle connection: it would have something to read then."""
+    """True if the server has not closed an idle connection: it would have something to read then."""
     import select
 
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""What leads where: from a session's commits and journal to every object, with words for the way."""
+"""Links from a session's commits and journal to every object, with words for the way."""
 
 from __future__ import annotations
 

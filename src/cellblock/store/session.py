@@ -39,7 +39,7 @@ class Tree(Mapping[str, JSON]):
         return trie.items(self._fetch, self.root)
 
     def diff(self, newer: Tree) -> Iterator[Change]:
-        """What became of each key in a newer tree; what is the same in both is not read."""
+        """Changes of keys to a newer tree; parts that are the same in both are not read."""
         return trie.diff(self._fetch, self.root, newer.root)
 
 
@@ -58,7 +58,7 @@ class StoredSession:
         self._history = History(database, found.session_id, self.record)
 
     def head(self) -> Head:
-        """Where the session stands."""
+        """The session's position."""
         return self._history.head()
 
     def branches(self) -> dict[str, str]:
@@ -99,11 +99,11 @@ class StoredSession:
             yield self._telling(address, self._objects.get) if isinstance(data, StoreDamaged) else data
 
     def record(self, address: str) -> JSON:
-        """What a record holds."""
+        """Contents of a record."""
         return parsed(self._telling(address, self._cache.get))
 
     def journal(self) -> list[Entry]:
-        """What was noted after the newest commit, in order."""
+        """Entries noted after the newest commit, in order."""
         sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
         rows = self._database.select(sql, self._id)
         return [Entry(number(row[0]), parsed_mapping(text(row[1]))) for row in rows]

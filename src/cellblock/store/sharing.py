@@ -12,7 +12,7 @@ from cellblock.hosting.forks import Lock
 from cellblock.store.database import Database, Row, Transaction, Value
 
 Key: TypeAlias = "tuple[str | int, ...]"
-"""What tells one database from another within a process."""
+"""Identity of a database within a process."""
 
 _lock = Lock()
 _open: dict[Key, _Entry] = {}
@@ -39,7 +39,7 @@ def shared(identify: Callable[[], Key | None], connect: Callable[[], Database]) 
 
 
 def file_key(path: str) -> Key | None:
-    """What tells a file from another that was at the same path before."""
+    """Identity of a file, other than that of one that was at the same path before."""
     try:
         found = os.stat(path)
     except OSError:

@@ -139,7 +139,8 @@ class SqliteDatabase:
             self._shorten_log()
 
     def close(self) -> None:
-        """What reads just now reads to its end: a connection is closed by whoever took it out of the idle ones."""
+        """Close the connections. Reads under way come to their end: a connection is closed by whoever took it out of
+        the idle ones."""
         self._closed = True
         self._close_idle()
         with self._lock:
@@ -393,7 +394,7 @@ _TOLD = (
     ("SQLITE_CANTOPEN", "cannot be opened", _OPENS),
     ("SQLITE_IOERR", "cannot be read or written: its disk reports an error", "see the system's log"),
 )
-"""How the driver's errors begin, what that means, what to do."""
+"""Beginnings of the driver's errors, with their meaning and the remedy."""
 
 
 class _Full(sqlite3.OperationalError):

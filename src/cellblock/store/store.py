@@ -168,7 +168,7 @@ class Store:
     # --- users ---
 
     def usage(self, user: str) -> StoreUsage:
-        """What a user keeps, and may keep."""
+        """Usage and quota of a user."""
         return self._catalogue.usage(user)
 
     def set_quota(self, user: str, quota: Quota) -> None:
@@ -214,7 +214,7 @@ class Store:
 
     @property
     def lasts(self) -> bool:
-        """Whether there is anything to open again once it is closed."""
+        """True if there is anything to open again once it is closed."""
         return self._connect is not None
 
     def again(self) -> Store:

@@ -70,7 +70,7 @@ def lookup(fetch: Fetch, root: str | None, key: str) -> JSON:
 
 
 def count(fetch: Fetch, root: str | None) -> int:
-    """How many keys there are; reads one node."""
+    """Number of keys; reads one node."""
     return 0 if root is None else _load(fetch, root).count
 
 
@@ -99,7 +99,7 @@ def update(fetch: Fetch, put: Put, root: str | None, changes: Mapping[str, JSON]
 
 
 def diff(fetch: Fetch, old: str | None, new: str | None) -> Iterator[Change]:
-    """What became of each key that is not the same in both; reads what differs only."""
+    """Changes between two trees; reads only parts that differ."""
     for key, before, after in _differing(fetch, old, new):
         yield Change(
             key, None if before is None else _value(fetch, before), None if after is None else _value(fetch, after)

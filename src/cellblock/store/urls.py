@@ -93,7 +93,7 @@ def _read(url: str) -> StoreUrl | StoreError:
 
 
 def _is_bucket(url: Url | None) -> bool:
-    """Whether it names a place and no credentials: those come from where the provider's own tools take them."""
+    """True if it names a place and no credentials: those come from where the provider's own tools take them."""
     container = url is not None and url.scheme.startswith("abfs")  # abfs://container@account.…
     return url is not None and url.password is None and not url.options and (url.user is None or container)
 

@@ -69,7 +69,7 @@ class UserVerification:
 
 
 def first_referrer(database: Database, objects: ObjectTable, session_id: int, address: str) -> str:
-    """What of a session leads to an object, in words: the newest that does; "" if nothing."""
+    """Description of the newest thing in a session that leads to an object; "" if nothing."""
     for way, _ in walk(objects, session_roots(database, session_id), set()):
         if way.link.address == address:
             return str(way)

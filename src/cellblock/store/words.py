@@ -1,4 +1,4 @@
-"""What the store tells and takes: frozen values."""
+"""Frozen values that the store takes and returns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Where a session stands: on a branch, or on a commit alone. `commit` is None before the first."""
+    """Position of a session: on a branch, or on a commit alone. `commit` is None before the first."""
 
     branch: str | None
     commit: str | None
@@ -85,7 +85,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """What one user may keep: sessions, and bytes of objects as they lie in the store."""
+    """Quota of one user: sessions, and bytes of objects as they lie in the store."""
 
     sessions: int
     bytes: int
@@ -93,7 +93,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreUsage:
-    """What one user keeps, and may keep."""
+    """Usage and quota of one user."""
 
     sessions: int
     objects: int
@@ -103,7 +103,7 @@ class StoreUsage:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one key of a tree: `old` is None where it came, `new` where it went."""
+    """Change of one key of a tree: `old` is None where it came, `new` where it went."""
 
     key: str
     old: JSON
@@ -124,7 +124,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """What was looked at, and the damage. `unreferenced` counts damaged objects that nothing refers to.
+    """Counts of things checked, and the damage. `unreferenced` counts damaged objects that nothing refers to.
 
     `tables`: what the database says is wrong with its own structure.
     """
@@ -139,13 +139,13 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """Whether the tables are whole, and everything that is referred to can be had."""
+        """True if the tables are whole, and everything that is referred to can be had."""
         return not self.damage and not self.tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
-    """What a collection did: objects kept, newly condemned and deleted, and the bytes that freed.
+    """Result of a collection: objects kept, newly condemned and deleted, and the bytes that freed.
 
     `strays`: bodies outside of the database that were nobody's.
     """

@@ -1,4 +1,4 @@
-"""What `executors.protocol` promises, as tests to inherit.
+"""Conformance kit of `executors.protocol`: tests to inherit.
 
     class TestMine(ExecutorConformance):
         @pytest.fixture
@@ -212,13 +212,13 @@ class ExecutorConformance:
     """The contract of a `Launcher` and of the kernels it opens."""
 
     goes_back = True
-    """Whether the kernels keep checkpoints. Those of an executor that keeps none tell of no steps, ever."""
+    """True if the kernels keep checkpoints. Those of an executor that keeps none tell of no steps, ever."""
 
     saves = True
-    """Whether the kernels can be captured and restored into."""
+    """True if the kernels can be captured and restored into."""
 
     reaches_system = True
-    """Whether cells use files, processes and the system's modules. Where they do not, what takes those is left out."""
+    """True if cells use files, processes and the system's modules. Where they do not, what takes those is left out."""
 
     @pytest.fixture
     def launcher(self) -> Launcher:
@@ -885,7 +885,7 @@ class ExecutorConformance:
                 kernel.files.write(path, b"")
 
     gives_mounts = True
-    """Whether there are mounts; an executor without must refuse them."""
+    """True if there are mounts; an executor without must refuse them."""
 
     async def test_mounted_directory_is_read_and_never_written(self, launcher: Launcher, mountable: Path) -> None:
         if not self.gives_mounts:

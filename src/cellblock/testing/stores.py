@@ -1,4 +1,4 @@
-"""What a store promises, as tests to inherit by whoever writes a `Database` or a `Place` for it.
+"""Conformance kit of stores: tests to inherit by whoever writes a `Database` or a `Place` for it.
 
     class TestMine(StoreConformance):
         @pytest.fixture
@@ -79,7 +79,7 @@ def commit(
 
 
 def names(held: HeldSession, spec: str = "HEAD") -> dict[str, JSON]:
-    """What a commit's tree `names` holds."""
+    """Contents of a commit's tree `names`."""
     return dict(held.tree(held.resolve(spec).trees["names"]).pairs())
 
 
@@ -98,7 +98,7 @@ class StoreConformance:
 
     @pytest.fixture
     def place(self) -> Place | None:
-        """Where bodies of 64 KB and more lie, if not in the database."""
+        """Place for bodies of 64 KB and more, if not in the database."""
         return None
 
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""What one agent may use: functions, classes and modules of the host, for each trust level in its own way.
+"""Capabilities of one agent: functions, classes and modules of the host, for each trust level in its own way.
 
 At `local` all of it is granted by a policy: functions get the cells' own objects, instances stay live. At the other
 levels functions are called over the wall, with copies; a class is found again by its module inside, and so is a module.
@@ -101,12 +101,12 @@ class Registry:
             self._add(module.name, module_stub(module.module, name=module.name, members=module.members))
 
     def stubs(self) -> list[str]:
-        """What a model is told, a piece of Python for each that is not hidden."""
+        """Stubs for the model, a piece of Python for each that is not hidden."""
         return [stub for stub in self._stubs.values() if stub]
 
     @property
     def reaches_outside(self) -> bool:
-        """Whether a session that holds private data is refused one of the functions."""
+        """True if a session that holds private data is refused one of the functions."""
         granted = () if self.policy is None else self.policy.functions
         return any(about(one).outward for one in (*self.tools, *(grant.function for grant in granted)))
 

@@ -24,7 +24,7 @@ class Callee:
         self.name = function.__name__
         self._function = function
         self.about = about(function)
-        """What was said of it when it was marked."""
+        """Its settings from when it was marked."""
         self._names: list[str] = []
         hints = get_type_hints(function, include_extras=True)
         fields: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, overload
 
 Visibility = Literal["full", "signature", "hidden"]
-"""What a model is told of a capability: its signature and documentation, the signature alone, or nothing."""
+"""The part of a capability that a model is told: its signature and documentation, the signature alone, or nothing."""
 
 _ATTRIBUTE = "__cellblock_tool__"
 
@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What was said of a function when it was marked."""
+    """Settings of a function from when it was marked."""
 
     visibility: Visibility = "full"
     outward: bool = False
@@ -63,6 +63,6 @@ def listed(tools: Iterable[Function]) -> tuple[Function, ...]:
 
 
 def about(function: Callable[..., Any]) -> About:
-    """What was said of a function when it was marked; of another one, what holds by default."""
+    """Settings of a function from when it was marked; the defaults for any other."""
     found = getattr(function, _ATTRIBUTE, None)
     return found if isinstance(found, About) else About()

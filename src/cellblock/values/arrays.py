@@ -38,7 +38,7 @@ class Parts:
 
     @property
     def by_columns(self) -> bool:
-        """Whether its memory has the first index running fastest, and only so."""
+        """True if its memory has the first index running fastest, and only so."""
         flags = self.array.flags
         return bool(flags.f_contiguous and not flags.c_contiguous)
 

@@ -24,7 +24,7 @@ _BUFFER = 64  # bytes charged for a buffer's place on the wire
 
 
 class LeafWriter:
-    """What is left of the budget, the buffers so far, and whether a key of a dict or set is being written."""
+    """Writer of leaves: the budget left, the buffers so far, and a flag for keys of dicts and sets."""
 
     __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_depth", "room", "stand_ins")
 

@@ -59,7 +59,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What a value that is not portable arrives as: its type's name and its repr, cut. `reason` says why."""
+    """Stand-in for a value that is not portable: its type's name and its repr, cut. `reason` says why."""
 
     type: str
     repr: str

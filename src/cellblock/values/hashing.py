@@ -1,4 +1,4 @@
-"""Whether keys from inside can be put into a dict or set in linear time, told before CPython tries in one call.
+"""Checks that keys from inside can be put into a dict or set in linear time, before CPython tries in one call.
 
 Text and bytes are hashed with a secret of this process. Hashes of numbers, and of tuples of them, can be chosen: so
 that they are equal, or so that the places meet at which a table looks for room, one after the other.

@@ -1,4 +1,4 @@
-"""What may cross from a worker to the host, and how: `encode` inside the wall, `decode` on the host.
+"""Portable values, which may cross from a worker to the host: `encode` inside the wall, `decode` on the host.
 
 A value becomes a tree of what JSON holds plus a list of buffers. None, bool, 64-bit int, finite float, text
 and list stand for themselves; everything else is an object with one member whose name is its tag:

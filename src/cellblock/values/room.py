@@ -32,7 +32,7 @@ _CONTINUING = bytes(range(0x80, 0xC0))
 
 
 def fits(text: bytes, most: int) -> bool:
-    """Whether reading ASCII JSON takes at most so many bytes. Costs linear time, and little room of its own."""
+    """True if reading ASCII JSON takes at most so many bytes. Costs linear time, and little room of its own."""
     if len(text) * _DENSEST <= most:
         return True
     left = most - _characters(text)
@@ -54,7 +54,7 @@ def taken(line: bytes) -> int:
 
 
 def worst(text: bytes) -> int:
-    """What reading ASCII JSON takes at most, whatever it says."""
+    """Most memory that reading ASCII JSON takes, whatever it says."""
     return min(len(text) * _DENSEST, MAX_ROOM)
 
 
@@ -109,7 +109,7 @@ def _parts(text: bytes, quotes: int) -> int:
 
 
 def _end_of_piece(text: bytes, at: int) -> int:
-    """Where about a megabyte ends that cuts no string in two."""
+    """End of about a megabyte that cuts no string in two."""
     whole = _WHOLE.match(text, at, at + _PIECE)
     if whole is not None and whole.end() > at:
         return whole.end()

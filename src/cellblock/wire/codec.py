@@ -34,7 +34,7 @@ from cellblock.wire.messages import (
 
 MAX_HEAD_BYTES = 8 * 2**20
 MAX_HEAD_ROOM = 64 * 2**20
-"""What an event may hold beside its buffers: as it comes, and as it is once it has been read."""
+"""Most memory of an event beside its buffers: as it comes, and as it is once it has been read."""
 
 _REQUESTS: dict[str, type] = {one.__name__: one for one in get_args(Request)}
 _EVENTS: dict[str, type] = {
@@ -79,7 +79,7 @@ def _encode(message: Request | Event, head: dict[str, object]) -> Frame:
 
 _MOST_STATUS = 255
 _OF_FAILURE = ("type", "message", "traceback", "kind")
-"""What a worker says of a failure: a hint is the host's to give."""
+"""Fields that a worker sends of a failure: a hint is the host's to give."""
 
 
 def _fields(failure: Failure) -> dict[str, object]:
@@ -99,12 +99,12 @@ def decode_request(frame: Frame) -> tuple[int, Request]:
 
 
 def oversized(head: bytes) -> bool:
-    """Whether an event's head is more than its reader takes."""
+    """True if an event's head is more than its reader takes."""
     return len(head) > MAX_HEAD_BYTES or not room.fits(head, MAX_HEAD_ROOM)
 
 
 def from_json(text: bytes) -> object:
-    """What the JSON text of an event says, or ProtocolError. Bound its size first."""
+    """Value of the JSON text of an event, or ProtocolError. Bound its size first."""
     try:
         return loads(text)
     except (ValueError, RecursionError) as error:
@@ -260,7 +260,7 @@ def _failure(value: object) -> Failure | None:
 
 
 def _instead(rule: str) -> str:
-    """What the guard's rule of this name would have one write, in the host's own words."""
+    """Alternative that the guard's rule of this name suggests, in the host's own words."""
     from cellblock.guard.rules import BY_ID  # where a cell was refused, and nowhere else
 
     if rule not in BY_ID:

@@ -45,7 +45,7 @@ LARGE = 2**16
 
 
 class State(Enum):
-    """Where the conversation stands."""
+    """State of the conversation."""
 
     __hash__ = object.__hash__  # Enum's own runs Python code at each look-up
 

@@ -70,7 +70,7 @@ class Assembler:
 
     @property
     def pending(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """True if a frame has begun and not ended."""
         return bool(self._parts)
 
     def feed(self, packet: bytes) -> Frame | None:

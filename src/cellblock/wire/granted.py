@@ -19,7 +19,7 @@ _AS_TOOLS = "grant functions instead, policy.fn(f), which are called on the host
 
 
 def as_data(policy: Policy) -> dict[str, object]:
-    """What a worker has to know of a policy. CellblockError for a grant that has no name inside a session."""
+    """A policy as data for a worker. CellblockError for a grant that has no name inside a session."""
     return {
         "modules": None if policy.modules is None else list(policy.modules),
         "trusted": list(policy.trusted),

@@ -204,7 +204,7 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """Where the memory is that `ToolRoom` asked for."""
+    """Places of the memory that `ToolRoom` asked for."""
 
     call: int
     places: tuple[Place, ...]
@@ -212,7 +212,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is restored needs the bytes of these addresses. `beside` is a place in the worker's memory with room for all
+    """A restore needs the bytes of these addresses. `beside` is a place in the worker's memory with room for all
     of them, one after the other; or there is none."""
 
     call: int

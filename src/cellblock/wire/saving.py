@@ -1,4 +1,4 @@
-"""What a scribe and the host say to each other, over a stream of their own. No I/O.
+"""Messages between a scribe and the host, over a stream of their own. No I/O.
 
 A frame is a kind (one byte), a length (u32, little-endian) and so many bytes. The scribe says hello; the host says what
 it has of the session already; then come chunks that it has not, an index for the next scribe, and the record, which
@@ -54,7 +54,7 @@ class TooLarge(ProtocolError):
 
 
 class Stage(Enum):
-    """How far a scribe has come."""
+    """Progress of a scribe."""
 
     MAKING = "being made"
     WAITING = "waiting to begin"
@@ -109,7 +109,7 @@ class Conversation:
 
 
 def frame(kind: bytes, length: int) -> bytes:
-    """What stands before so many bytes."""
+    """Header of so many bytes."""
     return HEADER.pack(kind, length)
 
 
@@ -122,7 +122,7 @@ _PARTS = struct.Struct("<4I")
 def pack_beginning(
     index: bytes, known: Collection[str], had: Collection[str], left_out: Mapping[str, tuple[str, str]]
 ) -> bytes:
-    """What the scribe begins with: the index of the snapshot before, the addresses that this has, those that came of an
+    """First message to a scribe: the index of the snapshot before, the addresses that this has, those that came of an
     earlier scribe of the same state, and the pieces of work to leave out.
     """
     parts = index, _bytes_of(known), _bytes_of(had), pack_words(left_out)

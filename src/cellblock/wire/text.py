@@ -46,7 +46,7 @@ class Demultiplexer:
         self._stream = "stdout"
 
     def feed(self, data: bytes) -> Iterator[Text | Place]:
-        """What the next bytes of the pipe mean."""
+        """Text and marks in the next bytes of the pipe."""
         if self._held:
             data = self._held + data
             self._held = b""
@@ -74,14 +74,14 @@ class Demultiplexer:
                 yield Place(number)
 
     def rest(self) -> Iterator[Text]:
-        """What was held back, once nothing more will come."""
+        """Text that was held back, once nothing more will come."""
         if self._held:
             yield Text(self._stream, self._held)
             self._held = b""
 
 
 def _overlap(data: bytes, start: bytes) -> int:
-    """How many of the last bytes could be the beginning of a mark."""
+    """Number of the last bytes that could be the beginning of a mark."""
     tail = data[-(len(start) - 1) :]
     at = tail.find(start[:1])
     while at >= 0:

@@ -1,1 +1,1 @@
-"""What runs inside the walls. Needs the standard library and this package's lower layers, nothing else."""
+"""The programs that run inside the walls. Needs the standard library and this package's lower layers, nothing else."""

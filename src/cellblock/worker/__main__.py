@@ -1,5 +1,5 @@
-"""What is executed: `python -s -P -S __main__.py launch FD …` and `porter FD` by the host, `contained PATH …` as the
-first process of a container, `zygote FD …` by a nursery.
+"""The program that is executed: `python -s -P -S __main__.py launch FD …` and `porter FD` by the host, `contained PATH
+…` as the first process of a container, `zygote FD …` by a nursery.
 
 Finds the package beside itself without touching `sys.path`: the interpreter may be of an environment that
 has no cellblock, and the directory that holds ours may hold packages that must not shadow its own.

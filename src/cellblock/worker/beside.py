@@ -46,12 +46,12 @@ def _fresh(length: int) -> memoryview:
 
 
 def places_of(buffers: Iterable[Buffer]) -> tuple[Place, ...]:
-    """Where they are, all of them."""
+    """Places of all the buffers."""
     return tuple((number, address_of(one), len(one)) for number, one in enumerate(buffers))
 
 
 def address_of(buffer: Buffer) -> int:
-    """Where an object of the buffer protocol has its bytes, which stay there as long as it lives."""
+    """Address of the bytes of an object of the buffer protocol, which stay there as long as it lives."""
     view = (ctypes.c_void_p * _VIEW_WORDS)()
     _take_view(buffer, ctypes.addressof(view), 0)
     address: int | None = view[0]

@@ -43,7 +43,7 @@ class Border:
 
 
 def report(what: str, error: BaseException) -> dict[str, object]:
-    """What is told of a failure; the host names the resource that an error number is about."""
+    """Message about a failure; the host names the resource that an error number is about."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     reason = f"{type(error).__name__}: {error!s:.{_MOST_REASON}} ({os.path.basename(place.filename)}:{place.lineno})"
     number = {"errno": error.errno} if isinstance(error, OSError) and error.errno else {}

@@ -83,7 +83,7 @@ class Channel:
 
     @property
     def pending(self) -> bool:
-        """Whether the next request is there already."""
+        """True if the next request is there already."""
         return self._wait(0)
 
     def _wait(self, milliseconds: int) -> bool:

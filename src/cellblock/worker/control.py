@@ -22,7 +22,7 @@ SHOW = {"show": True}
 APART = {"apart": True}
 """Asks a frozen copy, over a socket that comes along, for one that no cell can have had."""
 READY, FAILED = b"ready", b"failed"
-"""What a frozen copy says once it is one, and its process where there will be none."""
+"""Messages of a frozen copy once it is one, and of its process where there will be none."""
 
 _CREDENTIALS = struct.Struct("3i")
 _SCM_CREDENTIALS = 2
@@ -92,7 +92,7 @@ def heard(channel: socket.socket) -> dict[str, object] | None:
 
 
 def told(channel: socket.socket) -> list[dict[str, object]]:
-    """What has come on a channel that does not block since this was last asked. At its end it is closed."""
+    """Messages that came on a channel that does not block since the last call. At its end it is closed."""
     messages = []
     while channel.fileno() >= 0:
         try:
@@ -120,7 +120,7 @@ def _read(data: bytes) -> dict[str, object]:
 
 
 def take(channel: socket.socket, message: bytes) -> bool:
-    """Whether the next message is this one, packed; then it is taken. Never waits.
+    """True if the next message is this one, packed; then it is taken. Never waits.
 
     For one without descriptors. Costs a tenth of `receive`, which has to find out what it says.
     """
@@ -142,7 +142,7 @@ def introduce(init: socket.socket) -> socket.socket:
 
 
 def ready(channel: socket.socket) -> int:
-    """Which process says with the message that is next that it is ready; 0 where none does.
+    """Process whose next message says that it is ready; 0 for none.
 
     The kernel stamped the process, as the channel has SO_PASSCRED. The message stays where it is.
     """

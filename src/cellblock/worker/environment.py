@@ -1,4 +1,4 @@
-"""What a session finds set: its environment variables, and the interpreter's environment of packages."""
+"""Environment of a session: its environment variables, and the interpreter's environment of packages."""
 
 from __future__ import annotations
 

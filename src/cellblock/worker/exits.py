@@ -1,4 +1,4 @@
-"""How a worker leaves when the runner in it cannot go on. Any cell can leave so as well."""
+"""Exit of a worker when the runner in it cannot go on. Any cell can leave so as well."""
 
 from __future__ import annotations
 

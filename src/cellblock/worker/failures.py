@@ -1,4 +1,4 @@
-"""What a guarded cell raised, as text: a traceback of the cell's own lines, or the places that were refused."""
+"""Error of a guarded cell as text: a traceback of the cell's own lines, or the places that were refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the processes of a session hold, as `/proc` tells it to their init: memory, descriptors, mappings, locks.
+"""Resources that the processes of a session hold, as `/proc` tells it to their init: memory, descriptors, mappings,
+locks.
 
 A process whose first thread has ended shows nothing under its own entry, all of it under each thread's.
 """
@@ -45,7 +46,7 @@ class Life:
 
 
 class Stand(Enum):
-    """What has become of a stop: it is obeyed; the process has yet to leave the kernel, or to have a processor at all;
+    """State of a stop: it is obeyed; the process has yet to leave the kernel, or to have a processor at all;
     it ends first; or it was continued since."""
 
     STILL = auto()
@@ -56,7 +57,8 @@ class Stand(Enum):
 
 @dataclass(slots=True)
 class Files:
-    """What is open: pipes and sockets by inode, the number of what epoll instances watch, and of files of `/proc`.
+    """Open files of a process: pipes and sockets by inode, the number of what epoll instances watch, and of files of
+    `/proc`.
 
     `guessed` where that is hidden: each is then taken for the worst it can be.
     """
@@ -78,12 +80,12 @@ def expect_branches() -> None:
 
 
 def may_be_branched() -> bool:
-    """Whether there may be such processes."""
+    """True if there may be such processes."""
     return _branched
 
 
 def nested(process: int) -> bool:
-    """Whether it is of a pid namespace within this one."""
+    """True if it is of a pid namespace within this one."""
     return _branched and len(_numbers(process, b"NSpid:")) > 1
 
 
@@ -166,7 +168,7 @@ def memory(process: int) -> int:
 
 
 def weigh(process: int) -> Weight | None:
-    """What it holds, page by page; None where that is hidden. Takes a millisecond for some hundred megabytes."""
+    """Memory of a process, page by page; None where that is hidden. Takes a millisecond for some hundred megabytes."""
     return _weight(_read(procfs.path(f"{process}/smaps_rollup")))
 
 
@@ -179,7 +181,7 @@ def weigh_through(window: int) -> Weight | None:
 
 
 def is_window(descriptor: int, process: int) -> bool:
-    """Whether an open file is the one of `/proc` that tells what a process holds."""
+    """True if an open file is the one of `/proc` that tells what a process holds."""
     try:
         there = os.fstat(descriptor).st_dev == os.stat("/proc").st_dev
         return there and os.readlink(f"/proc/self/fd/{descriptor}") == f"/proc/{process}/smaps_rollup"
@@ -201,7 +203,7 @@ def processor_time(process: int) -> int:
 
 
 def threads(process: int) -> int:
-    """How many it has; 0 if gone."""
+    """Number of threads of a process; 0 if it is gone."""
     try:
         return os.stat(f"/proc/{process}/task").st_nlink - 2
     except OSError:
@@ -217,7 +219,7 @@ def ready(process: int) -> Iterator[int]:
 
 
 def stand(process: int) -> Stand:
-    """How it takes a stop that it was sent. What is not seen to obey does not."""
+    """State of a process that was sent a stop. One that is not seen to obey does not."""
     pending = int(_value(_read(procfs.path(f"{process}/status")), b"ShdPnd:") or b"0", 16) & _STOP
     threads = [words for folder in _entries(process) if "/task/" in folder and (words := _stat(folder))]
     still = [words[0] in (b"T", b"t") for words in threads]
@@ -239,7 +241,8 @@ def limit(process: int, name: bytes, *, soft: bool = False) -> int:
 
 
 def be_killed_first(process: int) -> None:
-    """Where memory ends, have the kernel kill this one before any other. One that hides from its init is left out."""
+    """Have the kernel kill this process before any other where memory ends. One that hides from its init is left out.
+    """
     with contextlib.suppress(OSError), open(procfs.path(f"{process}/oom_score_adj"), "wb", buffering=0) as file:
         file.write(b"1000")
 
@@ -253,12 +256,13 @@ def make_nicer(process: int, by: int) -> None:
 
 
 def descriptors(process: int) -> int:
-    """How many are open. Linux before 6.2 does not say so without listing them, nor where they are hidden: 0."""
+    """Number of open descriptors of a process. Linux before 6.2 does not say so without listing them, nor where they
+    are hidden: 0."""
     return _of_its_threads(process, _descriptors)
 
 
 def files(process: int) -> Files:
-    """What its descriptors are."""
+    """Open files of a process."""
     found = Files()
     for folder in _entries(process):
         try:
@@ -412,7 +416,7 @@ def _pieces(path: str, most: int) -> Iterator[bytes]:
 
 
 def _value(status: bytes, name: bytes) -> bytes:
-    """What stands behind a name of a `status`; nothing where it is not there."""
+    """Value of a name in a `status`; empty where it is not there."""
     for line in status.splitlines():
         if line.startswith(name):
             return line[len(name) :]

@@ -1,4 +1,4 @@
-"""What is done to a module once it has been imported, by the cell or before it."""
+"""Hooks that run on a module once it has been imported, by the cell or before it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def replace(holder: Any, name: str, function: Callable[..., object]) -> None:
 
 
 def hook_of(name: str) -> Hook | None:
-    """What is called with the module `name` when it has run."""
+    """The function that is called with the module `name` when it has run."""
     return _finder.hooks.get(name)
 
 

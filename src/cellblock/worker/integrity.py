@@ -23,8 +23,8 @@ _SERVING = tuple(f"{_PACKAGE}.{name}" for name in ("hosting.", "text", "values."
 _DONE = tuple(
     f"{_PACKAGE}.worker.{name}" for name in ("confine.", "family.", "init.", "main", "reduced.", "relayed.", "saving")
 )
-"""What is over before a cell runs, but for `_CALLS`; what the first zygote of a family has of the nursery; and what
-saves in a process of its own: a cell that changes it spoils what is saved of its own session.
+"""Modules whose work is over before a cell runs, but for `_CALLS`; what the first zygote of a family has of the
+nursery; and what saves in a process of its own: a cell that changes it spoils what is saved of its own session.
 """
 _CALLS = f"{_PACKAGE}.worker.confine.syscalls"
 
@@ -73,7 +73,7 @@ def put_back(runner: list[ModuleType]) -> Iterator[list[ModuleType]]:
 
 
 class Integrity:
-    """What the runner's modules, classes and tables held when this was made."""
+    """Contents of the runner's modules, classes and tables when this was made."""
 
     __slots__ = ("_functions", "_getters", "_held", "_modules", "_objects", "_size", "_spaces")
 
@@ -107,11 +107,11 @@ class Integrity:
         self.renew()
 
     def renew(self) -> None:
-        """What is there now is what it was, for it was looked at and then changed by the runner itself."""
+        """Take the present contents for right: they were looked at, and then changed by the runner itself."""
         self._held = list(self._now())
 
     def holds(self) -> bool:
-        """Whether that is all there still, each of it the same, and nothing else. Takes about 60 µs, and as much of
+        """True if that is all there still, each of it the same, and nothing else. Takes about 60 µs, and as much of
         the next cell, which finds other things in the processor's caches.
         """
         try:

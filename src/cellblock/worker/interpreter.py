@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 _RUNNER = os.path.dirname(__file__) + os.sep
-"""Where the files are whose frames stand above a cell's and are not shown."""
+"""Directory of files whose frames stand above a cell's and are not shown."""
 
 _FUTURE_FLAGS = 0x1FF0000
 """The bits of `co_flags` that `from __future__` sets; they hold for every later cell."""
@@ -37,7 +37,7 @@ _OWN_LOOP = frozenset(("run", "run_until_complete", "Runner"))
 _LONG_SOURCE = 500_000
 
 NO_VALUE = object()
-"""What a cell without a last expression, or with None for its value, evaluates to."""
+"""Value of a cell without a last expression, or with None for its value."""
 
 
 class Interpreter:
@@ -101,7 +101,7 @@ None
         self.offer(temporary.SCOPED, temporary.entering(self.namespace, unkept))
 
     def bound(self, name: str) -> object:
-        """What cells have bound a name to; KeyError where they have not."""
+        """Value that cells have bound a name to; KeyError where they have not."""
         return self.namespace[name]
 
     def describe(self, error: BaseException, max_text: int) -> Failure:
@@ -152,7 +152,7 @@ None
                     self._flags |= body.co_flags & _FUTURE_FLAGS
 
     def _wants_loop(self, named: set[str]) -> bool:
-        """Whether a cell that awaits nothing asks asyncio for the running loop, which it finds as in Jupyter."""
+        """True if a cell that awaits nothing asks asyncio for the running loop, which it finds as in Jupyter."""
         if named.isdisjoint(_OF_LOOP) or not named.isdisjoint(_OWN_LOOP):
             return False
         module: Any = sys.modules.get("asyncio")
@@ -267,13 +267,13 @@ def describe(error: BaseException, max_text: int, *, is_wrecked: bool = False) -
 
 
 class ToolError(Exception):
-    """What a host function raised, where its type is not one of Python's own, or is that of a limit of the session."""
+    """Error of a host function whose type is not one of Python's own, or is that of a limit of the session."""
 
     __module__ = "cellblock"
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether the session met its memory limit: a host function's MemoryError is an error like any other."""
+    """True if the session met its memory limit: a host function's MemoryError is an error like any other."""
     return isinstance(error, MemoryError) and not isinstance(error, ToolError)
 
 

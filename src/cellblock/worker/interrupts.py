@@ -1,4 +1,4 @@
-"""Where signals may break in: in the cell's code, and nowhere else.
+"""Signals, which may break into the cell's code and nowhere else.
 
 A signal comes at any moment, in the middle of a message to the host too. What its handler raises is the cell's own
 while the cell's code runs; while a message is sent it waits for the message's end; between cells it is dropped. What
@@ -65,7 +65,7 @@ def forget() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether the host has interrupted the last cell; told once."""
+    """True if the host has interrupted the last cell; told once."""
     told, _state.interrupted = _state.interrupted, False
     return told
 
@@ -80,11 +80,11 @@ _SHELTERED: CodeType = sheltered.__code__
 _IMPORT: CodeType = _frozen_importlib._find_and_load.__code__  # type: ignore[attr-defined]
 _LIBRARIES = (sys.prefix, sys.base_prefix)
 _CELL = "<cell"
-"""What the file names of cells begin with."""
+"""Prefix of the file names of cells."""
 
 
 class _State:
-    """What signals have left to be done."""
+    """Work that signals have left to be done."""
 
     __slots__ = ("due", "interrupted", "postponed")
 
@@ -146,7 +146,7 @@ def _forget_due() -> None:
 
 
 def _in_cell(frame: FrameType | None) -> bool:
-    """Whether a frame is of the cell's code, and in no message."""
+    """True if a frame is of the cell's code, and in no message."""
     while frame is not None and frame.f_code is not _UNBROKEN:
         if frame.f_code is _INTERRUPTIBLE:
             return True
@@ -167,7 +167,7 @@ def _waiting_for_library(frame: FrameType | None) -> FrameType | None:
 
 
 def _is_own(file: str) -> bool:
-    """Whether code is the session's: of a cell, or of a module that is in no installation."""
+    """True if code is the session's: of a cell, or of a module that is in no installation."""
     if file.startswith("/"):
         return not file.startswith(_LIBRARIES) and layout.PACKAGES not in file
     return file.startswith(_CELL)
@@ -203,7 +203,8 @@ class _Guarded:
 
 
 class _Place(NamedTuple):
-    """Whether a frame is within a cell, within what the runner does for it, and of the cell's own code there."""
+    """Position of a frame: if it is within a cell, within what the runner does for it, and of the cell's own code
+    there."""
 
     is_within: bool
     is_sheltered: bool
@@ -233,7 +234,7 @@ def _set(number: int, handler: object, /) -> object:
 
 
 def _get(number: int, /) -> object:
-    """What a signal does, as it was set."""
+    """Handler of a signal, as it was set."""
     return _unguarded(getsignal(number))
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from cellblock.worker.integrity import put_back
 
 SAVING = ("cellblock.worker.saving", "cellblock.worker.supplies", "cellblock.worker.saving.scribe")
-"""What saving names and loading them takes: some 50 ms to import."""
+"""Modules for saving and loading names: some 50 ms to import."""
 GUARD = "cellblock.worker.guarded"
-"""What a policy takes: the guard, which is imported in the zygotes of sessions that have one."""
+"""Module of the guard, which is imported in the zygotes of sessions that have one."""
 
 runner: list[ModuleType] = []
 

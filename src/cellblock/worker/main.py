@@ -1,4 +1,4 @@
-"""How a worker begins: in a shell, as a copy of the zygote, it walls itself in and says hello."""
+"""Start of a worker: in a shell, as a copy of the zygote, it walls itself in and says hello."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _integrity = Integrity([])
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What a worker moves into: its directory, its variables, the walls it is to put around itself, and which limit of
-    memory is among them."""
+    """Place that a worker moves into: its directory, its variables, the walls it is to put around itself, and which
+    limit of memory is among them."""
 
     workspace: str
     environment: Mapping[str, str]

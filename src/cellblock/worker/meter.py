@@ -1,4 +1,4 @@
-"""What cells cost and may use: time, memory, and the interpreter's own settings."""
+"""Costs and limits of cells: time, memory, and the interpreter's own settings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Meter:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What it holds open."""
+        """Descriptors that it holds open."""
         return self._peak.descriptors
 
     def move(self) -> None:
@@ -94,7 +94,7 @@ class Meter:
         self._began = monotonic()
 
     def stop(self) -> Cost:
-        """What the request cost."""
+        """Cost of the request."""
         duration = monotonic() - self._began
         peak = getrusage(RUSAGE_SELF).ru_maxrss
         return {
@@ -138,7 +138,7 @@ class Meter:
         setswitchinterval(min(getswitchinterval(), _MAX_SWITCH_SECONDS))
 
     def _take_up(self) -> None:
-        """What was laid aside is the cell's own again."""
+        """Give the cell back what was laid aside."""
         if self._aside is not None:
             trace, profile, depth = self._aside
             self._aside = None

@@ -1,4 +1,4 @@
-"""Which names came and went since the host was last told."""
+"""Names that came and went since the host was last told."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Peak:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """What it holds open."""
+        """Descriptors that it holds open."""
         return (self._file,) if self._file >= 0 else ()
 
     def reset(self) -> None:

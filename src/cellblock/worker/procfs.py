@@ -1,4 +1,4 @@
-"""Where this process looks at the processes of a session: `/proc`, or a mount of it that nobody else reaches."""
+"""Place where this process looks at the processes of a session: `/proc`, or a mount of it that nobody else reaches."""
 
 from __future__ import annotations
 

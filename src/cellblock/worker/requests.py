@@ -119,7 +119,7 @@ class Worker:
         self._pid = getpid()
         self._written = Written()
         self._standing: tuple[dict[str, object], Any] = {}, sys.unraisablehook
-        """What the runner changes before it leaves a copy, as the cells had it."""
+        """Settings that the runner changes before it leaves a copy, as the cells had them."""
         self._tools: Tools | None = None
         self._at_once: Callable[[object], str | None] | None = None
         self._meter = meter
@@ -160,7 +160,7 @@ class Worker:
     def begin(
         self, *, value_bytes: int, beside: bool, sealed: bool = False, saved: bool = False, scoped: bool = False
     ) -> None:
-        """How large values may be, and whether the host reads large buffers out of this process's memory.
+        """Settings: the largest value, and if the host reads large buffers out of this process's memory.
 
         One that is `sealed` carries out nothing before it has been given a policy. `saved`: copies will be saved, and
         the kernel can tell what was written between them. `scoped`: a `with` at top level is a temporary scope.
@@ -246,7 +246,8 @@ class Worker:
             raise Broken from error
 
     def _freeze_soon(self, end: socket, ours: tuple[int, ...]) -> Woken | None:
-        """Where cells have taken all the processes they may have, init makes room for one more, once told to."""
+        """Leave a copy. Where cells have taken all the processes they may have, init makes room for one more, once
+        told to."""
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
                 return freeze(end, ours, self._streams.descriptors, self._write_down, self._written)
@@ -416,7 +417,8 @@ class Worker:
         return NO_VALUE
 
     def _change(self, change: Callable[..., None], *args: object) -> None:
-        """What the host does to the namespace: an interrupt that comes with its end is no failure of it."""
+        """Carry out a change of the host to the namespace: an interrupt that comes with its end is no failure of it.
+        """
         change(*args)
         self._changed = True
 
@@ -533,7 +535,7 @@ class Worker:
 
 
 _OF_COMMANDS = (shell.CommandFailed, OSError, ValueError)
-"""What a command fails with by itself: no room for a process, no workspace, a null byte."""
+"""Errors of a command by itself: no room for a process, no workspace, a null byte."""
 
 
 class Packed(tuple[portable.Buffer, ...]):

@@ -21,7 +21,7 @@ _place = [layout.WORKSPACE]
 
 
 def settle(workspace: str) -> None:
-    """Where commands are to start; a worker that lives elsewhere says so as it moves in."""
+    """Set the directory in which commands start; a worker that lives elsewhere does so as it moves in."""
     _place[0] = workspace
 
 

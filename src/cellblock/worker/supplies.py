@@ -91,7 +91,7 @@ class Supplies:
             at += length
 
     def _ask(self, wanted: tuple[str, ...], room: memoryview) -> Supplied:
-        """What the host gives for these addresses: in the room, or in its answer.
+        """The host's answer for these addresses: in the room, or in its answer.
 
         An interrupt waits for that: the host may be writing to the room.
         """

@@ -1,4 +1,4 @@
-"""What names a session holds, looked at from inside the wall."""
+"""Survey of the names of a session, from inside the wall."""
 
 from __future__ import annotations
 

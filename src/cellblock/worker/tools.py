@@ -251,7 +251,7 @@ class Tools:
 
 
 def _tell(future: Future[Any], reply: Answer | None) -> None:
-    """Where the loop itself has read the answer, it need not be woken."""
+    """Set a reply; the loop is not woken where it has read the answer itself."""
     from asyncio import events
 
     def tell() -> None:
@@ -265,7 +265,7 @@ def _tell(future: Future[Any], reply: Answer | None) -> None:
 
 
 def result(reply: Answer, reserved: tuple[memoryview, ...] | None = None) -> object:
-    """What a call gives, or raises. `reserved` is memory for a result that was too large to come along."""
+    """Result of a call, or raise its error. `reserved` is memory for a result that was too large to come along."""
     assert isinstance(reply, ToolReply)
     if reply.error is not None:
         kind, message = reply.error

@@ -122,7 +122,7 @@ def _guarded(program: Program, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left() -> int:
-    """How many threads still run the cell's code, a moment after its session was closed."""
+    """Number of threads that still run the cell's code, a moment after its session was closed."""
     for _ in range(20):
         stacks = [_files(frame) for frame in sys._current_frames().values()]
         running = sum("<cell 1>" in stack for stack in stacks)
@@ -139,7 +139,7 @@ def _files(frame: types.FrameType | None) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    """What a host might do with a value, to look for the canary in."""
+    """A value as a host might show it, to look for the canary in."""
     try:
         return f"{value!r} {value}" if value is not None else ""
     except Exception as error:
@@ -147,7 +147,7 @@ def _text(value: object) -> str:
 
 
 def _state(given: dict[str, Any], toolbox: Any, vaults: Any) -> dict[str, str]:
-    """What no attempt may change."""
+    """State that no attempt may change."""
     import decimal
     import random
 

@@ -21,7 +21,7 @@ _REMEDY = "run the engine as root, or give the user control groups of version 2 
 
 
 class Bounds(Enclosure):
-    """What stands around every session of a container in common: nothing is put in, all was born there."""
+    """Bounds that all sessions of a container have in common: nothing is put in, all was born there."""
 
     def __init__(self, wall: Wall, events: Path | None) -> None:
         super().__init__(ExecutionLimits())

@@ -82,7 +82,7 @@ def _by_debootstrap(suite: str, added: Path, root: Path) -> list[str]:
 
 
 def _pack(build: Path, target: Path) -> None:
-    """What goes into the root besides Debian's packages, as root's own."""
+    """Pack all that goes into the root besides Debian's packages, as root's own."""
     with tarfile.open(target, "w") as tar:
         tar.add(build, "build", filter=_as_roots)
 

@@ -22,7 +22,8 @@ ENGINES = ("podman", "docker")
 _INSTALL = "install podman (Debian, Ubuntu: apt-get install podman runc) or docker"
 _ASK_SECONDS = 30.0
 _FLAGS = {"runsc": ("--runtime-flag", "network=none")}
-"""What podman has to tell a runtime: gVisor's refuses the network namespace that podman has made for no network."""
+"""Flags that podman has to give a runtime: gVisor's refuses the network namespace that podman has made for no network.
+"""
 _OPEN_FILES, _PROCESSES = 65_536, 32_768
 _MOST_SAID = 600
 
@@ -59,14 +60,14 @@ class Engine:
         return [self.program, *self.own, words[0], "--runtime", runtime, *words[1:]]
 
     def runtimes(self, wanted: str) -> tuple[str, ...]:
-        """Which to try: the one that is wanted, or the engine's own and then others that are there."""
+        """Runtimes to try: the one that is wanted, or the engine's own and then others that are there."""
         if wanted:
             return (wanted,)
         here = (name for name in ("crun", "runc") if self.kind == "podman" and shutil.which(name, path=_PATH))
         return (self.runtime, *(name for name in here if name != self.runtime))
 
     def has_image(self, image: str) -> bool:
-        """Whether an image is in its storage."""
+        """True if an image is in its storage."""
         done = ask(self.words("image", "inspect", "--format", "{{.Id}}", image))
         return done.returncode == 0
 
@@ -78,7 +79,7 @@ class Engine:
 
 
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr/local/sbin"))
-"""Where runtimes lie; an ordinary user's own path leaves half of it out."""
+"""Directories of runtimes; an ordinary user's own path leaves half of it out."""
 
 _known: dict[tuple[str, str], Engine] = {}
 _finding = Lock()
@@ -186,7 +187,7 @@ def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.Co
 
 
 def reason_in(said: str) -> str:
-    """What an engine said, in one line."""
+    """One line of an engine's error text."""
     return " ".join(said.split())[-_MOST_SAID:] or "it says nothing"
 
 

@@ -23,15 +23,15 @@ from cellblock.walls import Applied, Wall
 from cellblock.worker import control
 
 _IMAGE_BYTES = 512 * 2**20
-"""What an interpreter with its packages comes to, and what makes sessions of it."""
+"""Size of an interpreter with its packages, and of the processes that make sessions of it."""
 _SESSIONS = 2
-"""How many sessions at their limits a container has room for: branches share it."""
+"""Number of sessions at their limits that a container has room for: branches share it."""
 _MORE_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What containers are alike in that can stand for one another."""
+    """The properties that two containers share if one can stand for the other."""
 
     container: Container
     profile: Profile

@@ -201,7 +201,7 @@ async def _of_debian(engine: Engine, recipe: Recipe, step: Step, folder: Path) -
 
 
 def _contents(folder: Path) -> Path:
-    """What is put into the root to make it ready, so far."""
+    """The files put into the root so far to make it ready."""
     contents = folder / "build"
     contents.mkdir(mode=0o755)
     shutil.copyfile(FINISH, contents / FINISH.name)

@@ -162,7 +162,7 @@ class ContainerLauncher:
 
 
 def _is_apart(spec: KernelSpec) -> bool:
-    """Whether the container has another kernel than the host, or may have: a runtime that nothing is known of."""
+    """True if the container has another kernel than the host, or may have: a runtime that nothing is known of."""
     container = spec.container or Container()
     engine = engine_of(container.engine)
     return engine.apart or os.path.basename(container.runtime or engine.runtime) not in _SHARING

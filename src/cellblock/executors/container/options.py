@@ -1,4 +1,4 @@
-"""What a container is started with: its walls, whom it runs as, its bounds, and what of the host it sees."""
+"""Options that a container is started with: its walls, whom it runs as, its bounds, and what of the host it sees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cellblock.hosting.unique import unique_word
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 INSIDE = "/opt/cellblock/cellblock"
-"""Where containers have this package."""
+"""Path of this package in containers."""
 PYTHON = "python3"
 """The interpreter of an image, unless another is named."""
 
@@ -34,13 +34,14 @@ _OF_PODMAN = ("--read-only-tmpfs=false", "--no-hosts")
 
 
 def options_of(container: Container, engine: Engine, *, memory_bytes: int, processes: int) -> list[str]:
-    """What every container of ours is started with: its walls, its user, its bounds, and this package to read."""
+    """Options that each of our containers is started with: its walls, its user, its bounds, and this package to read.
+    """
     bounds = [*_limits_of(container, memory_bytes, processes), *engine.limits()]
     return [*_walls(engine), *_user_of(engine), *bounds, *mount(_readable_package(), INSIDE, engine)]
 
 
 def program(python: str, image: str, *words: str) -> list[str]:
-    """What follows the options: the image, and the worker's program in it, with the words that it is given."""
+    """The words after the options: the image, and the worker's program in it, with the words that it is given."""
     return ["--entrypoint", python, image, "-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", *words]
 
 
@@ -50,7 +51,8 @@ def new_name() -> str:
 
 
 def nesting(engine: Engine) -> Iterator[str]:
-    """What lets a session build its own walls inside: calls that make namespaces, and a `/proc` without masks."""
+    """Options that let a session build its own walls inside: calls that make namespaces, and a `/proc` without masks.
+    """
     profile = files("cellblock") / "cli" / "profiles" / "seccomp.json"
     yield from ("--security-opt", f"seccomp={profile}")
     yield from ("--security-opt", "unmask=ALL" if engine.kind == "podman" else "systempaths=unconfined")
@@ -75,7 +77,7 @@ def private_directory(place: str | None = None) -> Path:
 
 @functools.cache
 def _readable_package() -> Path:
-    """Where this package lies for anybody to read: a copy, where its own place is for its owner alone."""
+    """A path of this package that anybody can read: a copy, where its own place is for its owner alone."""
     if all(_is_for_all(path) for path in (_PACKAGE, _PACKAGE / "worker", _PACKAGE / "worker" / "__main__.py")):
         return _PACKAGE
     private = private_directory()

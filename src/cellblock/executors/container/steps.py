@@ -19,7 +19,7 @@ _ENDING_SECONDS = 20.0
 
 @dataclass(slots=True)
 class Line:
-    """What is told of a step: whether it went well, how it ended, and what is going on until then."""
+    """Status line of a step: its success, its end, and what is going on until then."""
 
     good: bool = False
     outcome: str = ""

@@ -1,4 +1,4 @@
-"""Which addresses are anybody's: what a name leads to is dialled only there."""
+"""Public addresses: a name is dialled only where it leads to one."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _NOT_PUBLIC6 = tuple(
 )
 _DISCARD_PORT = 9
 _NO_WAY_THERE = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTUNREACH)
-"""What connecting to it, by TCP as well, fails with where no route leads there."""
+"""Errors of connecting, by TCP as well, where no route leads there."""
 
 
 def why_not_public(address: str) -> str:
-    """What kind of address it is where it is not anybody's, "" where it is. A zone, or no address, is none."""
+    """The kind of an address that is not public, "" where it is. A zone, or no address, is none."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -71,7 +71,7 @@ _KERNEL_SECONDS = 1.0
 
 
 def is_own(address: str) -> bool:
-    """Whether what is sent there comes to this machine, where its services listen: one of its own addresses, or what a
+    """True if what is sent there comes to this machine, where its services listen: one of its own addresses, or what a
     route of its says is. Sends nothing: the kernel is asked."""
     try:
         return _type_of_route(address) in _DELIVERED_HERE
@@ -94,7 +94,7 @@ def _type_of_route(address: str) -> int:
 
 
 def _is_sent_from_itself(address: str) -> bool:
-    """Whether the kernel would send to an address from that very address."""
+    """True if the kernel would send to an address from that very address."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with Socket(family, socket.SOCK_DGRAM) as asking:

@@ -31,7 +31,7 @@ HEAD_SECONDS = 10.0
 RESOLVE_SECONDS = 10.0
 DIAL_SECONDS = 10.0
 IDLE_SECONDS = 300.0
-"""How long a connection may pass nothing in either direction."""
+"""Longest time that a connection may pass nothing in either direction."""
 _MOST_ADDRESSES = 8
 _MOST_A_SECOND = 100
 """Connections that are taken: what is refused at once costs the host time as well."""
@@ -83,7 +83,7 @@ class Door:
         self._resolving = asyncio.Semaphore(_LOOKED_UP_AT_ONCE)
         self._under_way: set[asyncio.Task[None]] = set()
         self.is_shut = False
-        """Whether it is closed for good."""
+        """True if it is closed for good."""
         self._connections = self._refused = self._sent = self._received = 0
         self.unlisted = ""
         """The destination that it has refused last for not being listed."""
@@ -92,7 +92,7 @@ class Door:
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed so far."""
+        """Bytes passed so far."""
         return Traffic(
             connections=self._connections,
             connections_refused=self._refused,
@@ -206,7 +206,7 @@ class Door:
             raise Refused(403, _USED_UP)
 
     async def _addresses(self, destination: Destination) -> list[str]:
-        """Where a name leads, each of it looked at."""
+        """Addresses of a name, each of them checked."""
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = await self._looked_up(destination)
@@ -220,7 +220,8 @@ class Door:
         return found[:_MOST_ADDRESSES]
 
     async def _looked_up(self, destination: Destination) -> list[str]:
-        """What the resolver says. Who stops waiting leaves it to its thread, which keeps its place until it ends."""
+        """Answer of the resolver. A caller that stops waiting leaves it to its thread, which keeps its place until it
+        ends."""
         await self._resolving.acquire()
         try:
             asked = in_thread(partial(self._resolve, destination.host, destination.port), "cellblock-door-asks")
@@ -262,7 +263,7 @@ class Door:
 
 
 async def _asked(client: Stream) -> Wanted | None:
-    """What a client asks for; None where it goes away without."""
+    """A client's request; None where it goes away without one."""
     try:
         async with asyncio.timeout(HEAD_SECONDS):
             head = await client.head("a request's")

@@ -38,7 +38,7 @@ class Answer:
 
 
 def read(head: bytes) -> Wanted:
-    """What a head asks for, from its first byte to the empty line; `Refused` says what is wrong with it."""
+    """The request in a head, from its first byte to the empty line; `Refused` says what is wrong with it."""
     if (line := _LINE.fullmatch(head.partition(b"\r\n")[0])) is None:
         raise Refused(400, "not a request that a proxy takes")
     _, headers = parted(head)

@@ -16,7 +16,7 @@ from cellblock.policy import Policy
 
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType)
 _WHOLE = (*_FUNCTIONS, type, ModuleType, str, bytes, int, float, complex, type(None))
-"""What leads to objects that no copy is made of."""
+"""Types that lead to objects that no copy is made of."""
 _HOLDING = (list, tuple, set, frozenset)
 
 
@@ -37,7 +37,7 @@ def copied(name: str, value: object, policy: Policy) -> object:
 
 
 def _kept(value: object, live: frozenset[type]) -> dict[int, Any]:
-    """What `deepcopy` is to take for copied already: each object of a granted class, by its identity."""
+    """Memo that has `deepcopy` take these for copied already: each object of a granted class, by its identity."""
 
     def is_live(one: object) -> bool:
         return not live.isdisjoint(type(one).__mro__)

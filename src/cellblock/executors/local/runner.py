@@ -145,7 +145,8 @@ class Runner:
         self._inbox.put(None)
 
     def wait(self, seconds: float) -> bool:
-        """Whether the request under way has ended; waits so long for it, and for the import of a library to its end."""
+        """True if the request under way has ended; waits so long for it, and for the import of a library to its end.
+        """
         until = clock.now() + seconds
         patience = until + _IMPORT_SECONDS
         while self.busy and clock.now() < until:
@@ -406,7 +407,7 @@ class NoShell(Exception):
 
 
 class _Namespace:
-    """What looks at a session's names takes: the namespace, and which names are the cells'."""
+    """The namespace of a session, and the names in it that are the cells'."""
 
     def __init__(self, world: World) -> None:
         self.namespace = world.globals

@@ -100,7 +100,7 @@ class Group:
             (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
     def killed(self) -> int:
-        """How many processes the kernel has killed for want of memory since this was last asked."""
+        """Number of processes that the kernel has killed for want of memory since this was last asked."""
         before, self._kills = self._kills, self._count()
         return self._kills - before
 
@@ -113,12 +113,12 @@ class Group:
 
     @property
     def empty(self) -> bool:
-        """Whether no process is in it."""
+        """True if no process is in it."""
         return not any((folder / "cgroup.procs").read_bytes() for folder in self._directories)
 
     @property
     def full(self) -> bool:
-        """Whether there is little room left."""
+        """True if there is little room left."""
         return self.usage() > self.memory_bytes * _FULL
 
     def usage(self) -> int:
@@ -133,7 +133,7 @@ class Group:
 
     @property
     def detail(self) -> str:
-        """What each controller does, and by which version of groups."""
+        """Summary of each controller, with the version of groups."""
         does = {"memory": f" {self.memory_bytes >> 20} MB", "pids": f" {self._processes}"}
         return ", ".join(f"v{version} {name}{does.get(name, '')}" for name, (_, version) in self._folders.items())
 

@@ -25,7 +25,7 @@ class Frozen:
         self._inner = 0
         self._word_taken = False
         self.gone = False
-        """Whether its process is no more, though nobody let go of it."""
+        """True if its process is no more, though nobody let go of it."""
         self.left = False
         """True if something went on when it was woken: the copy that was made next may be of what that led to."""
 
@@ -56,7 +56,7 @@ class Frozen:
 
     @property
     def ended(self) -> bool:
-        """Whether its process was there, and is no more, which was not known."""
+        """True if its process was there, and is no more, which was not known."""
         if self.gone or not self.pid():
             return False
         try:
@@ -75,7 +75,7 @@ class Frozen:
 
     @property
     def settled(self) -> bool:
-        """Whether the copy is ready, or will never be."""
+        """True if the copy is ready, or will never be."""
         return bool(self._inner) or self._has_spoken
 
     @property
@@ -84,7 +84,7 @@ class Frozen:
 
     @property
     def _claimed_twice(self) -> bool:
-        """Whether something follows the word that it is ready, which is taken away: init must have heard it."""
+        """True if something follows the word that it is ready, which is taken away: init must have heard it."""
         self._take_word()
         return self._has_spoken
 
@@ -196,7 +196,7 @@ class Checkpoints:
 
     @property
     def steps(self) -> int:
-        """How many steps can be undone."""
+        """Number of steps that can be undone."""
         return len(self._states) - 1
 
     @property
@@ -211,13 +211,13 @@ class Checkpoints:
 
     @property
     def descriptors(self) -> int:
-        """How many are open for copies."""
+        """Number of descriptors open for copies."""
         ready = [one for one in (self._expected, self._pending) if one is not None]
         return len(self._memories()) + len(self._leaving) + 2 * len(ready)
 
     @property
     def expects(self) -> bool:
-        """Whether all is ready for the next step's copy, or there are to be none."""
+        """True if all is ready for the next step's copy, or there are to be none."""
         return self._expected is not None or not self._depth
 
     def expect(self) -> tuple[int, list[int]]:
@@ -243,7 +243,7 @@ class Checkpoints:
         return self._pending.end
 
     def channels(self) -> list[socket.socket]:
-        """Where the newest state's copy says that it is ready."""
+        """Sockets on which the newest state's copy says that it is ready."""
         return [self.newest.memory.channel] if self.newest.memory is not None else []
 
     def discard(self) -> None:
@@ -256,7 +256,7 @@ class Checkpoints:
 
     @property
     def pending(self) -> bool:
-        """Whether a copy was prepared for."""
+        """True if a copy was prepared for."""
         return self._pending is not None
 
     def add(self, names: dict[str, str]) -> tuple[int, list[int]]:
@@ -299,7 +299,7 @@ class Checkpoints:
                 self._lost += 1
 
     def lose_ended(self) -> int:
-        """How many copies have ended, which nobody let go of, since this was last asked."""
+        """Number of copies that have ended, which nobody let go of, since this was last asked."""
         for memory in self._memories():
             if memory.ended:
                 memory.gone = True
@@ -308,7 +308,7 @@ class Checkpoints:
         return lost
 
     def has(self, steps: int) -> bool:
-        """Whether the state before so many steps is there."""
+        """True if the state before so many steps is there."""
         if steps > self.steps:
             return False
         state = self._states[-1 - steps]

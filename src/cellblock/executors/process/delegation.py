@@ -1,4 +1,4 @@
-"""Where this process may make control groups that limit memory and the number of processes, and share processors.
+"""Places where this process may make control groups, for memory, the number of processes and shares of processors.
 
 Version 1 has a hierarchy for each controller, and groups may be made below the one that this process is in. Version 2
 has one hierarchy, in which a group with processes cannot give controllers to those below it: where this process is
@@ -43,7 +43,7 @@ class NotDelegated(Exception):
 
 
 def places() -> list[Place]:
-    """Where groups with each controller can be made: one place for those that share a hierarchy."""
+    """Places for groups with each controller: one place for those that share a hierarchy."""
     try:
         named = os.environ.get(VARIABLE)
         if named:

@@ -24,7 +24,7 @@ _MORE_PROCESSES = 16
 """Those that have ended are counted until they are gone."""
 _KERNEL_BYTES = 64 * 2**20
 _FILE_BYTES = 1536
-"""What the kernel has of a file, beside its content."""
+"""Memory that the kernel takes for a file, beside its content."""
 
 
 def expect_one(process: int) -> None:
@@ -79,7 +79,7 @@ class Enclosure:
         self.leave()
 
     def killed(self) -> int:
-        """How many processes the kernel has killed for want of memory since this was last asked."""
+        """Number of processes that the kernel has killed for want of memory since this was last asked."""
         return 0 if self.group is None else self.group.killed()
 
     @property
@@ -94,7 +94,7 @@ class Enclosure:
 
     @property
     def full(self) -> bool:
-        """Whether the session's processes hold nearly all they may, or what has ended is still counted to them."""
+        """True if the session's processes hold nearly all they may, or what has ended is still counted to them."""
         return self.group is not None and self.group.full
 
     def await_room(self) -> None:
@@ -118,7 +118,8 @@ _SCRIBES = 6
 
 
 def session_bytes(limits: ExecutionLimits, image: int, *, saved: bool) -> int:
-    """What a session within its limits may come to: its files are in memory, and so is what the kernel has of each.
+    """Most memory that a session within its limits may take: its files are in memory, and so is what the kernel has of
+    each.
 
     `image` is the memory that its worker came with. One scribe writes at a time, the others wait, and share what the
     worker has not changed since.

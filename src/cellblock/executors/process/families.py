@@ -17,7 +17,7 @@ MOST_IDLE = 8
 
 _families: dict[Profile, Family] = emptied({})
 _kept: dict[Profile, dict[str, tuple[Kind, int]]] = emptied({})
-"""What is to be kept ready of each, in whatever family."""
+"""Sessions to be kept ready for each profile, in whatever family."""
 _starting = Lock()
 
 

@@ -49,8 +49,8 @@ _log = logging.getLogger("cellblock")
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What sessions of one family share: the interpreter and the packages imported beforehand, the guard's if they
-    are `guarded`, and the user that the program was."""
+    """Properties that sessions of one family share: the interpreter and the packages imported beforehand, the guard's
+    if they are `guarded`, and the user that the program was."""
 
     python: str
     preload: tuple[str, ...] = ()
@@ -67,9 +67,9 @@ class Family:
 
     trust_level = "isolated"
     walls: tuple[Wall, ...] = ()
-    """What stands around all of it, besides the walls of each session."""
+    """The walls around all of it, besides the walls of each session."""
     lone = False
-    """Whether it ends with its last session."""
+    """True if it ends with its last session."""
 
     def __init__(self, profile: Profile, started: Launched | Running) -> None:
         """Of what was started, which may still be on its way: what keeps it is told when a zygote is waited for."""
@@ -116,12 +116,12 @@ class Family:
 
     @property
     def alive(self) -> bool:
-        """Whether its sessions live; it can make new ones, perhaps after a new zygote."""
+        """True if its sessions live; it can make new ones, perhaps after a new zygote."""
         self._read_notices()
         return self._started.alive and self._nursery.fileno() >= 0
 
     def enclosure(self, limits: ExecutionLimits, *, saved: bool) -> Enclosure:
-        """What is to stand around a session of it."""
+        """The enclosure for a session of it."""
         return Enclosure(limits, saved=saved)
 
     def stir(self) -> None:
@@ -130,7 +130,7 @@ class Family:
 
     @property
     def ready(self) -> bool:
-        """Whether a session can be made at once."""
+        """True if a session can be made at once."""
         return self.alive and self._zygote is not None and self._zygote.alive
 
     def ensure_ready(self, progress: Progress | None = None) -> None:
@@ -283,7 +283,7 @@ class Family:
 
     @property
     def idle(self) -> bool:
-        """Whether no session of it is open."""
+        """True if no session of it is open."""
         return not self._shells
 
     def _read_notices(self) -> list[dict[str, object]]:

@@ -161,7 +161,7 @@ class ProcessFiles:
             self._root = -1
 
     def _own(self, path: str) -> str:
-        """Where a path lies that is not in a mount."""
+        """Place of a path that is not in a mount."""
         where = locate(path)
         if self._is_mounted(where):
             raise FileRefused(f"{path!r:.300} is mounted from the host, read-only", hint="change it there")
@@ -348,7 +348,7 @@ def write_all(file: int, data: bytes) -> None:
 
 
 def _holds(file: int, data: bytes) -> bool:
-    """Whether a file has these bytes; not if that cannot be seen."""
+    """True if a file has these bytes; not if that cannot be seen."""
     try:
         return all(os.pread(file, 1 << 20, at) == data[at : at + (1 << 20)] for at in range(0, len(data), 1 << 20))
     except OSError:  # open to be written alone

@@ -67,7 +67,7 @@ _BESIDE = 8
 """Init, copies that have not quite ended, what makes the worker."""
 _MOST_CAPTURES = 3
 _SAVED_TIMES, _SAVED_BYTES = 4, 256 * 2**20
-"""How many bytes a scribe may send: so many times the session's memory, and the image that it began with."""
+"""Most bytes that a scribe may send: so many times the session's memory, and the image that it began with."""
 _STEPS = (Run, RunShell, Bind, Clear, Sow, Restore)
 """The requests that change a session."""
 
@@ -661,7 +661,7 @@ class ProcessKernel(LinkedKernel):
 
     @property
     def _counted(self) -> int:
-        """How many processes cells may have, where init sees to it."""
+        """Most processes that cells may have, where init sees to it."""
         return self._spec.limits.max_processes if self._spec.limits.max_checkpoints else 0
 
     @property
@@ -672,7 +672,7 @@ class ProcessKernel(LinkedKernel):
         return self._shell.curbed()
 
     async def how_it_ended(self) -> Died:
-        """What is known of the worker's death."""
+        """All that is known of the worker's death."""
         async with self._hearing:
             self._require_open()
             token = self._living().token  # a copy that was woken has none: it is no child of the zygote's

@@ -34,7 +34,7 @@ _ANCILLARY = control.STAMPED + socket.CMSG_SPACE(64 * 4)
 _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)  # a plain int: flag enums cost microseconds
 _CHUNK = 64 * 1024
 _PIPE_CHUNKS = 2
-"""What a pipe holds at most, and where reading began within a chunk."""
+"""Most chunks that a pipe holds, one more where reading began within a chunk."""
 _MAX_NAMES = 100_000
 _MAX_NAME_CHARS = 4_000_000
 """Of all names and their types together; what comes past that is not kept."""
@@ -70,7 +70,7 @@ class Link:
         self._name_chars = 0
         self.closed = False
         self.beside = False
-        """Whether large buffers go from memory to memory."""
+        """True if large buffers go from memory to memory."""
         self.parted = 0
         """Of a branch's first worker its number in the parent session, whose init hears of its end; else 0."""
         self.left = False
@@ -80,7 +80,7 @@ class Link:
         what it was sent, and whether anything came of the worker. Without both the request may have been carried out.
         """
         self.killed = False
-        """Whether the worker was killed: its end may not be seen yet."""
+        """True if the worker was killed: its end may not be seen yet."""
         self._waiting = 0
         self._connection = Connection()
         self._unsent: Iterator[bytes] = iter(())
@@ -108,7 +108,7 @@ class Link:
 
     @property
     def busy(self) -> bool:
-        """Whether a request is under way."""
+        """True if a request is under way."""
         return self._connection.state is not State.IDLE
 
     @property
@@ -202,7 +202,7 @@ class Link:
 
     @property
     def alive(self) -> bool:
-        """Whether its process is there, as far as is known."""
+        """True if its process is there, as far as is known."""
         return self.pidfd < 0 or not ready(self.pidfd)
 
     async def readable(self) -> None:
@@ -291,7 +291,7 @@ class Link:
         return True
 
     def read(self, pipe: int) -> bytes:
-        """What a pipe holds now, up to a chunk; b"" for nothing."""
+        """Bytes in a pipe now, up to a chunk; b"" for nothing."""
         try:
             data = os.read(pipe, _CHUNK)
         except BlockingIOError:

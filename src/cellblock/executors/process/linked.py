@@ -1,4 +1,4 @@
-"""What every kernel whose worker is a process has: its link, turns over it, signals to it."""
+"""The base of kernels whose worker is a process: its link, turns over it, signals to it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MOST_SAID = 500
 _GUARD = Applied(mechanism="guard", detail="names, attributes and imports by allow-list")
 
 _FALL_SECONDS = 0.1
-"""Where all processes of a session are killed, the worker is gone so much before the rest at most."""
+"""Longest time between the worker's end and that of the rest where all processes of a session are killed."""
 _GO_BACK = "a value's own code may do that; go back to before it: cellblock sessions undo NAME"
 
 
@@ -81,7 +81,7 @@ class LinkedKernel(Kernel, Overseer):
 
     @property
     def descriptors(self) -> int:
-        """How many it holds for certain."""
+        """Number of descriptors it holds for certain."""
         if not self._open or os.getpid() != self._host:
             return 0
         return room.BASE - (room.OF_LINK if self._link is None else 0)
@@ -176,7 +176,7 @@ class LinkedKernel(Kernel, Overseer):
         return pickled(name, value)
 
     def _prepared(self, request: Request) -> tuple[socket.socket | None, Before | None]:
-        """What goes with a request: the end for a checkpoint after it, and what has to be waited for before it."""
+        """Attachments of a request: the end for a checkpoint after it, and what has to be waited for before it."""
         return None, None
 
     async def branch(self, spec: KernelSpec, state: int | None = None) -> tuple[Kernel, tuple[Row, ...]]:
@@ -351,7 +351,7 @@ class LinkedKernel(Kernel, Overseer):
         return self._link
 
     def _setup(self, link: Link) -> dict[str, object]:
-        """What a worker is told before it walls itself in."""
+        """Settings of a worker, sent before it walls itself in."""
         return {"nonce": link.nonce.hex(), "limits": limits_of(self._spec.limits, door=self._spec.has_door)}
 
 

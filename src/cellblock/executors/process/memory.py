@@ -29,7 +29,7 @@ _AT_LEAST = 2**20
 
 
 def readable(pid: int) -> bool:
-    """Whether the kernel lets this process read that one's memory: asked by reading where nothing is."""
+    """True if the kernel lets this process read that one's memory: asked by reading where nothing is."""
     try:
         read_memory(pid, 0, ctypes.addressof(ctypes.c_char()), 1)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which directories and files of the host a session may be given: names and sources, checked before it opens.
+"""Directories and files of the host that a session may be given: names and sources, checked before it opens.
 
 What is checked here is what walls cannot do. A socket or a pipe of the host answers through a read-only mount too,
 so a source that holds one is refused, as are places where programs put them, and those of the kernel.
@@ -22,12 +22,13 @@ from cellblock.worker.confine import layout
 
 MAX_MOUNTS = control.MAX_DESCRIPTORS
 SCANNED_ENTRIES = 10_000
-"""How many entries of a source are looked at for sockets and pipes, the ones nearest to its top first."""
+"""Most entries of a source that are looked at for sockets and pipes, the ones nearest to its top first."""
 
 _KERNEL = ("/proc", "/sys", "/dev")
 _MEMORY = "/dev/shm/"
 _SHARED = ("/run", "/tmp", "/var/tmp", "/dev/shm")
-"""Where any program puts sockets and temporary files. A directory in one of them may be mounted, they may not."""
+"""Directories in which any program puts sockets and temporary files. A directory in one of them may be mounted, they
+may not."""
 
 _INTERFACES = (
     *("autofs", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs"),
@@ -69,7 +70,7 @@ def check(wanted: Sequence[tuple[str, str]]) -> tuple[Mount, ...]:
 
 
 def place_of(name: str) -> str:
-    """Where a mount of this name is, by its absolute path inside."""
+    """Absolute path inside of the mount of this name."""
     try:
         usable = name.isprintable() and len(os.fsencode(name)) <= 500
     except UnicodeError:
@@ -132,7 +133,7 @@ def _require_data(name: str, source: str, path: str) -> None:
 
 
 def _homes() -> Iterator[str]:
-    """Where homes are, and that of who runs this: by the environment, and by the accounts' file."""
+    """Directories of homes, and the home of the user, by the environment and by the accounts' file."""
     yield "/home"
     yield os.path.realpath(os.environ.get("HOME") or "/home")
     with contextlib.suppress(KeyError):  # a user without an account, as in many containers

@@ -33,7 +33,7 @@ class Porter:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
+        """True if it can be asked."""
         return self._process.poll() is None
 
     def fetch(self, mount: Mount) -> tuple[int, bool]:
@@ -108,7 +108,7 @@ def send_trees(mounts: Sequence[Mount], python: str, init: socket.socket) -> tup
 
 
 def unplaced(mounts: Sequence[Mount], report: Mapping[str, object]) -> MountRefused:
-    """What a session's first process says that it could not mount."""
+    """Error for the mounts that a session's first process reports as failed."""
     path, reason = str(report["place"]), str(report["reason"])
     for mount in mounts:
         if mount.place == path:

@@ -37,7 +37,7 @@ _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
 
 
 class Listing:
-    """What init tells of a checkpoint's files: rows, and its store. Owns both descriptors.
+    """A checkpoint's files, as init lists them: rows, and its store. Owns both descriptors.
 
     With `since` it tells only what is other than in the telling of that number.
     """
@@ -159,7 +159,7 @@ def _chunks_of(row: list[Any]) -> Iterator[tuple[str, int]]:
 
 
 def _holes(size: int, chunks: list[Any]) -> tuple[tuple[int, int], ...]:
-    """Where there is no data, from and to."""
+    """Ranges without data, from and to."""
     found: list[tuple[int, int]] = []
     at = 0
     for number, chunk in enumerate(chunks):

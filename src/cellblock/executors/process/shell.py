@@ -48,7 +48,7 @@ class Shell:
         self.init, root, *self.spaces = descriptors
         """`spaces` are a branch's namespaces, until its worker has them."""
         self.listener = sockets.adopted(self.spaces.pop(0), sockets.INTERNET) if door else None
-        """What its door listens on, inside, until somebody serves it."""
+        """The socket its door listens on, inside, until somebody serves it."""
         self.walls = walls
         self.worker = worker
         """The worker in it, where it was made beforehand and nobody has taken it yet."""
@@ -119,7 +119,7 @@ class Shell:
 
     @property
     def ended(self) -> bool:
-        """Whether init is gone, and with it every other process and all files, or going: its channel ends first."""
+        """True if init is gone, and with it every other process and all files, or going: its channel ends first."""
         if self._is_gone:
             return True
         return ready(self.init)
@@ -139,7 +139,7 @@ class Shell:
             raise files_gone() from None
 
     def curbed(self) -> str | None:
-        """What was held when a process but the worker was last killed for it, since this was last asked."""
+        """Description of what was held when a process other than the worker was killed for it since the last call."""
         self._hear()
         held, self._held = self._held, None
         return held
@@ -230,7 +230,7 @@ class Shell:
 
     @property
     def keeping(self) -> bool:
-        """Whether init is still at it."""
+        """True if init is still at it."""
         if self._kept < self._asked:
             if self._answer_awaited and control.take(self.channel, self._answer_awaited):
                 self._kept = self._asked
@@ -268,8 +268,8 @@ class Shell:
         return [str(path) for path in missed] if isinstance(missed, list) else []
 
     async def export(self, number: int) -> list[int]:
-        """What a branch is made of: a list of a state's files, the store of them, a `/proc` that shows all processes
-        of the session, the user and the pid namespace."""
+        """Descriptors that a branch is made of: a list of a state's files, the store of them, a `/proc` that shows all
+        processes of the session, the user and the pid namespace."""
         answer, ends = await self._asked_apart("export", number=number)
         if not answer["exported"]:
             raise CellblockError(f"this session cannot be branched: {answer['reason']}", hint="a branch needs /proc")
@@ -288,7 +288,7 @@ class Shell:
         return status if isinstance(status, int) else None
 
     async def _asked_apart(self, what: str, **more: object) -> tuple[dict[str, object], list[int]]:
-        """What init answers on a channel of its own: the turn of a cell that runs hears the other."""
+        """Answer of init on a channel of its own: the turn of a running cell hears the other."""
         ours, theirs = control.pair()
         with ours:
             ours.setblocking(False)

@@ -35,19 +35,19 @@ from cellblock.wire.messages import (
 from cellblock.wire.text import Demultiplexer, Place, Text
 
 _FINAL_READS = 8
-"""How many chunks are read from a pipe once the worker has replied; more comes from processes that live on."""
+"""Most chunks that are read from a pipe once the worker has replied; more comes from processes that live on."""
 
 _KEPT_IN_PIPE = 16 * 1024
 
 _SHORT_WAIT = 0.001
-"""How long a turn that is alone in this process waits for its first event without giving the event loop a turn.
+"""Seconds that a turn that is alone in this process waits for its first event without giving the event loop a turn.
 
 Most cells reply sooner, and going through the loop costs more than the cell: about 100 µs after a pause.
 """
 
 _TAKES_BEFORE_PAUSE = 32
 _SECONDS_BEFORE_PAUSE = 0.005
-"""How often a turn reads what is ready, or answers, and for how long, before it lets the event loop's other tasks and
+"""Most reads and answers of a turn, and most seconds, before it lets the event loop's other tasks and
 deadlines go on. One time of reading takes a packet, of which a frame may become whole, and a chunk of each pipe."""
 
 _LAST_LOOK_SECONDS = 0.01
@@ -59,11 +59,11 @@ _MAX_HELD, _MAX_PLACES = 2**20, 1000
 _SUPPLY_SECONDS = 30.0
 
 _under_way = 0
-"""How many turns of this process have begun and not ended."""
+"""Number of turns of this process that have begun and not ended."""
 
 
 Before = Callable[[], Awaitable[None]]
-"""What a request has to wait for before it is sent."""
+"""A wait that a request needs before it is sent."""
 
 
 class Overseer(Protocol):
@@ -76,11 +76,12 @@ class Overseer(Protocol):
         return
 
     def curbed(self) -> str | None:
-        """What the session's processes held when one was killed for it, None if none was; EOFError at the end."""
+        """Description of what the session's processes held when one was killed for it, None if none was; EOFError at
+        the end."""
         ...
 
     def exceeded(self) -> str | None:
-        """What the kernel has killed a process of the session for since this was last asked, if it has."""
+        """The reason for which the kernel has killed a process of the session since the last call, if it has."""
         return None
 
 
@@ -209,7 +210,7 @@ class ProcessTurn:
         return self._ended
 
     def _has_had_its_share(self) -> bool:
-        """Whether the loop's other tasks come first; else this counts as one time more."""
+        """True if the loop's other tasks come first; else this counts as one time more."""
         now = clock.now()
         if not self._takes:
             self._pause_at = now + _SECONDS_BEFORE_PAUSE

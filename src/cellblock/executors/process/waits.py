@@ -10,7 +10,7 @@ import anyio
 from cellblock.errors import IsolationUnavailable
 
 SECONDS = 60.0
-"""How long a process that is to answer has for it."""
+"""Seconds that a process has for an answer."""
 
 
 async def readable(descriptor: int, seconds: float = SECONDS) -> None:

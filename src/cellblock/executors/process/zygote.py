@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 """Told what an opening waits for, as a line such as "importing pandas"; called in the thread that opens."""
 
 _OF_MACHINE = (errno.EAGAIN, errno.EFBIG, errno.ENFILE, errno.ENOMEM)
-"""What the processes of a family meet as this one would."""
+"""Errors that the processes of a family meet as this one would."""
 _log = logging.getLogger("cellblock")
 
 

@@ -60,7 +60,7 @@ class Family:
 
     @property
     def alive(self) -> bool:
-        """Whether it can make keepers."""
+        """True if it can make keepers."""
         return self._process.poll() is None
 
     def keep(self, message: dict[str, object], descriptors: Sequence[int]) -> None:

@@ -1,4 +1,5 @@
-"""Where the files of sessions without a file system of their own lie: a private directory for each, on the host's disk.
+"""Directories for the files of sessions without a file system of their own: a private directory for each, on the
+host's disk.
 
 A directory is locked as long as the host or its keeper lives. What is found unlocked was left behind when both were
 killed, and is removed when the next family starts.

@@ -137,7 +137,7 @@ class Keeper:
 
     @property
     def ended(self) -> bool:
-        """Whether it is gone, and every process of the session with it."""
+        """True if it is gone, and every process of the session with it."""
         try:
             self.read()
         except EOFError:
@@ -145,7 +145,7 @@ class Keeper:
         return False
 
     def curbed(self) -> str | None:
-        """What was held when a process but the worker was last killed for it, since this was last asked."""
+        """Description of what was held when a process other than the worker was killed for it since the last call."""
         self.read()
         held, self._curbed = self._curbed, None
         return held
@@ -192,7 +192,7 @@ class Keeper:
             self.read()
 
     def _lost(self) -> SessionClosed:
-        """What is left to say when the keeper has ended."""
+        """Error for when the keeper has ended."""
         if self._outgrown:
             return SessionClosed(f"it was ended: {self._outgrown}", hint="open a new session, with higher limits")
         return files_gone("its keeper is gone")

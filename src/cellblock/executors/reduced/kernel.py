@@ -47,7 +47,7 @@ LACKING: tuple[Wall, ...] = (
     ),
     Unavailable(mechanism="mounts", reason='walls="reduced" gives none', remedy=f"write copies, or {_FULL}"),
 )
-"""What a session has not, whatever the machine could give."""
+"""Walls that a session lacks, whatever the machine could give."""
 
 
 class ReducedLauncher:
@@ -95,7 +95,7 @@ class ReducedKernel(LinkedKernel):
     trust_level = "reduced"
     where = 'walls="reduced"'
     instead = _FULL
-    """What a session of this level calls itself, and what to do for what it has not."""
+    """The name of this level in messages, and the remedy for what it lacks."""
 
     def __init__(self, keeper: Keeper, spec: KernelSpec, enclosure: Enclosure | None = None) -> None:
         around = enclosure or Enclosure(replace(spec.limits, max_checkpoints=0))
@@ -132,7 +132,7 @@ class ReducedKernel(LinkedKernel):
         self._keeper.attach(link.token, link.ends, self._setup(link))
 
     def _walls(self, hello: Hello, worker: int) -> tuple[Wall, ...]:
-        """What stands around a worker that has said hello, and what does not."""
+        """The walls around a worker that has said hello, and those it lacks."""
         group = self._enclosure.enclose(worker)
         told = (Applied(mechanism=name, detail=detail) for name, detail in hello.walls)
         return (*LACKING, self._files_wall(), *told, group)
@@ -214,7 +214,7 @@ class ReducedKernel(LinkedKernel):
             self._keeper.channel.shutdown(socket.SHUT_RDWR)
 
     async def how_it_ended(self) -> Died:
-        """What is known of the worker's death."""
+        """All that is known of the worker's death."""
         async with self._changing:  # which reads the keeper's channel, too
             self._require_open()
             death = await self._keeper.how_it_ended(self._living().token)

@@ -22,7 +22,7 @@ _FLAGS = names(
 _LINE = "*" * 70
 _COUNTS_SKIPPED = sys.version_info >= (3, 13)
 _WORDS = ("item", "items", "failure") if sys.version_info >= (3, 13) else ("items", "items", "failures")
-"""How the reports of this Python count: one, many, and one failure."""
+"""Words of this Python's reports for counts: one, many, and one failure."""
 
 
 def _testmod(world: World) -> Callable[..., doctest.TestResults]:
@@ -151,7 +151,7 @@ class _Runner:
         return bool(flags & doctest.IGNORE_EXCEPTION_DETAIL) and kinds[0] == kinds[1]
 
     def _ran(self, source: str, filename: str) -> tuple[str, Exception | None]:
-        """What an example printed and showed, and the error that ended it."""
+        """Output of an example, and the error that ended it."""
         world = self._world
         parts: list[str] = []
         before = list(world.redirections["stdout"])
@@ -171,7 +171,7 @@ class _Runner:
         self._world.say("stdout", text)
 
     def report(self) -> None:
-        """What came of them all, as the real one tells it."""
+        """Print the totals as the real one does."""
         failures = {name: counts for name, counts in sorted(self._counts.items()) if counts[0]}
         passed = {name: counts for name, counts in sorted(self._counts.items()) if counts[1] and not counts[0]}
         if self._verbose and passed:

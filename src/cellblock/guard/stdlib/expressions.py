@@ -70,7 +70,7 @@ class Expressions:
         return found
 
     def _bears(self, pattern: re.Pattern[Any], text: Any, *, anchored: bool) -> bool:
-        """Whether this text can be matched at once. What is no text is left to `re`."""
+        """True if this text can be matched at once. What is no text is left to `re`."""
         try:
             known = self._known[id(pattern)]
         except KeyError:
@@ -188,7 +188,7 @@ def _size(text: Any) -> int:
 
 
 def _grows(pattern: re.Pattern[Any], repl: str | bytes, text: Any) -> bool:
-    """Whether a replacement may make a text too large for one step."""
+    """True if a replacement may make a text too large for one step."""
     size, references = _size(text) + 1, len(repl) if (b"\\" if isinstance(repl, bytes) else "\\") in repl else 0  # type: ignore[operator]
     looks = "(?" in pattern.pattern if isinstance(pattern.pattern, str) else b"(?" in pattern.pattern
     return len(repl) * size + references * size * (size if looks else 1) > MAX_BYTES
@@ -230,7 +230,7 @@ def function(name: str) -> Callable[[World], Callable[..., Any]]:
 
 
 def method(name: str) -> Method:
-    """What a method of a compiled pattern is replaced by."""
+    """Stand-in for a method of a compiled pattern."""
     return Method(f"re.Pattern.{name}", lambda world: expressions(world).quick(name))
 
 

@@ -187,7 +187,7 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]
 
 
 def _pool(given: Any) -> tuple[Any, ...]:
-    """What is given, as a tuple, in steps between which a cell can be ended."""
+    """The argument as a tuple, in steps between which a cell can be ended."""
     return tuple(given if type(given) in (list, tuple, str, dict, set) else ticking(iter(given)))
 
 

@@ -1,4 +1,5 @@
-"""How long a text a regular expression bears: a bound on the steps that matching takes, from the pattern alone.
+"""Longest text that a regular expression may be tried on: a bound on the steps that matching takes, from the pattern
+alone.
 
 `re` backtracks: at each choice it takes the first way, and comes back for the others if the rest does not match. Where
 the next character decides each choice, coming back fails at once, and the time is linear in the text. Every choice
@@ -58,7 +59,7 @@ _LINEAR = Bound(degree=1.0)
 
 
 class _Follow(NamedTuple):
-    """What may come next: characters, and whether the match may be over there."""
+    """The set of what may come next: characters, and whether the match may be over there."""
 
     characters: int
     undecided: bool = False
@@ -188,7 +189,7 @@ class _Judge:
         return follow
 
     def _before(self, item: Any, follow: _Follow, flags: int) -> _Follow:
-        """What may come next before an item, given what may come after it."""
+        """The set of what may come next before an item, given what may come after it."""
         op, value = item
         if op in _SINGLE:
             return _Follow(self._set(op, value, flags))
@@ -333,7 +334,7 @@ def _walk(items: Any) -> Iterator[Any]:
 
 
 def _named(tree: Any) -> list[int]:
-    """Where the regions beyond ASCII end: each character that is named is one of its own."""
+    """Ends of the regions beyond ASCII: each character that is named is one of its own."""
     ends: set[int] = set()
     for op, value in _walk(tree):
         parts = list(value) if op is _c.IN else [(op, value)]
@@ -346,7 +347,7 @@ def _named(tree: Any) -> list[int]:
 
 
 def _fails_late(items: list[Any]) -> bool:
-    """Whether a try may go far and fail, so that the next one begins where it did: at the next character."""
+    """True if a try may go far and fail, so that the next one begins where it did: at the next character."""
     long = False
     for item in items:
         if long and (not _is_nullable(item) or item[0] in (_c.AT, *_LOOKS, _c.GROUPREF)):

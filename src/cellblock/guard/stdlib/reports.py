@@ -380,7 +380,7 @@ _TIMED = """def timed(number, clock, statement, prepare):
 
 
 def _timer(world: World, stmt: Any, setup: Any) -> Callable[[int], float]:
-    """What runs a statement so many times, and tells how long it took. Texts are checked as cells are."""
+    """A function that runs a statement so many times and returns the seconds taken. Texts are checked as cells are."""
     texts = {"setup": setup or "pass", "statement": stmt or "pass"}
     parts = {
         "setup": "prepare()" if callable(setup) else texts["setup"],

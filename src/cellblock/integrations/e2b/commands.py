@@ -22,7 +22,7 @@ from cellblock.session.blocking import Session
 
 @dataclass
 class CommandResult:
-    """What a command printed, and how it ended."""
+    """Output and end of a command."""
 
     stderr: str
     stdout: str

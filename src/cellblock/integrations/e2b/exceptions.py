@@ -1,4 +1,4 @@
-"""What E2B's interface raises, by E2B's names; each is a `CellblockError` with a hint as well."""
+"""Exceptions of E2B's interface, by E2B's names; each is a `CellblockError` with a hint as well."""
 
 from __future__ import annotations
 

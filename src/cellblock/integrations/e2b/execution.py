@@ -1,4 +1,4 @@
-"""What running code gave, in E2B's words: results as MIME views, printed text, an error."""
+"""Result of running code, in E2B's words: results as MIME views, printed text, an error."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Result:
 
 @dataclass
 class Logs:
-    """What was printed, piece by piece."""
+    """Printed text, piece by piece."""
 
     stdout: list[str] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)

@@ -36,7 +36,7 @@ found = list(below(path, depth))
 
 
 class FileType(Enum):
-    """Whether an entry is a file or a directory."""
+    """Kind of an entry: a file or a directory."""
 
     FILE = "file"
     DIR = "dir"
@@ -105,7 +105,7 @@ class Filesystem:
 
     @checked
     def list(self, path: str = ".", depth: int = 1) -> list[EntryInfo]:
-        """What is in a directory, sorted, and below it to that depth."""
+        """Entries in a directory, sorted, and below it to that depth."""
         rows = inside(self._session, _LIST, path=_whole(path), depth=depth)
         if not isinstance(rows, list):
             raise SandboxException("the sandbox answered with something that is not a list of files")
@@ -113,7 +113,7 @@ class Filesystem:
 
     @checked
     def exists(self, path: str) -> bool:
-        """Whether there is such a file or directory."""
+        """True if there is such a file or directory."""
         return inside(self._session, "found = os.path.lexists(path)", path=_whole(path)) is True
 
     @checked

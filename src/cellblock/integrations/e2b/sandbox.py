@@ -29,7 +29,7 @@ from cellblock.text import represent
 
 _LANGUAGES: dict[str | None, Kind] = {None: "python", "python": "python", "bash": "shell"}
 _OF_THE_SERVICE = {"api_key", "access_token", "domain", "debug", "request_timeout", "proxy", "secure", "headers"}
-"""What says how E2B's service is reached: there is none here."""
+"""Arguments about reaching E2B's service: there is none here."""
 
 
 class Sandbox:
@@ -138,7 +138,7 @@ class Sandbox:
         self._end = later(timeout, self.kill, "cellblock-e2b-timeout")
 
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """True if it has not ended."""
         return self._running
 
     def kill(self) -> bool:

@@ -56,7 +56,7 @@ def create_agent_graph(
 
 
 def _said(state: AgentState, message: AIMessage) -> dict[str, object]:
-    """What a message of the model adds to the state: itself, content for its calls, answers to calls that are none."""
+    """Update of the state by a message of the model: itself, content for its calls, answers to calls that are none."""
     message = stored(message)
     unreadable = [refused(call, _NOT_JSON.format(called(call))) for call in message.invalid_tool_calls]
     return {"messages": [message, *unreadable], PENDING: pending_update(state.get(PENDING), message)}

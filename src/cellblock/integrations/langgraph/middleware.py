@@ -30,7 +30,7 @@ _MOST_SHOWN = 100_000
 
 
 class SandboxState(LangChainState[Any]):
-    """What the tools keep in the state of an agent."""
+    """Fields of the tools in the state of an agent."""
 
     pending_content: NotRequired[Annotated[Pending, merge_pending]]
     created_files: NotRequired[Annotated[list[str], merge_files]]
@@ -86,7 +86,7 @@ def _stored(response: ModelResponse[Any]) -> ModelResponse[Any]:
 
 
 def describe_call(call: Any, state: Any, runtime: Any) -> str:
-    """What a person is shown who is to approve a call: its arguments, and the content that it takes.
+    """Description of a call for the person who is to approve it: its arguments, and the content that it takes.
 
     For `HumanInTheLoopMiddleware(interrupt_on={"python_run_prepared": {"description": describe_call, …}})`.
     """

@@ -1,4 +1,4 @@
-"""What the tools do with a thread's session. Each gives what the model is to read; what fails says what to do.
+"""Operations of the tools on a thread's session. Each returns text for the model; a failure says what to do.
 
 A call that a graph makes again, since it was ended between the call and its checkpoint, is not carried out again: a
 cell has what tells its call apart from others in its source, and the commit of a change of files has it for a tag.
@@ -44,7 +44,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a call came to, in words for the model. `created` are the files it made, `images` are PNG.
+    """Result of a call, in words for the model. `created` are the files it made, `images` are PNG.
 
     Security border: messages and checkpoints get valid text of at most 60,000 characters, and those that a cell may
     show, `most_of_cell`; the middle is cut. Files stand there as `name` has them.
@@ -308,7 +308,7 @@ def _text(data: bytes, path: str) -> str:
 
 
 async def _was_changed(session: AsyncSession, key: str) -> bool:
-    """Whether the change of files that a call makes was made before, in a session that was opened anew since."""
+    """True if the change of files that a call makes was made before, in a session that was opened anew since."""
     if not key:
         return False
     try:

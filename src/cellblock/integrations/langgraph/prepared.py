@@ -77,7 +77,7 @@ _WRITE = (
 
 
 def words_of(message: object) -> str:
-    """What a message says: its text, or all the text among its blocks of content, each on lines of its own."""
+    """Text of a message: its text, or all the text among its blocks of content, each on lines of its own."""
     content = getattr(message, "content", "")
     if isinstance(content, str):
         return content
@@ -123,7 +123,7 @@ def called(call: Mapping[str, Any]) -> str:
 
 
 def id_of(call: Mapping[str, Any]) -> str:
-    """What a call goes by."""
+    """Id of a call."""
     return text_of(call["id"], max_chars=1_000)
 
 

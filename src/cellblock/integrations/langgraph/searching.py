@@ -20,7 +20,7 @@ _LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Which files: those below `below`, "" for all there are, whose name matches `glob`; and which of their lines.
+    """A search: the files below `below`, "" for all there are, whose name matches `glob`; and which of their lines.
 
     A `glob` without "/" is one of names in any directory; `**` stands for any directories. `regex` is Python's; with
     None files are told and not lines, with their sizes where that is asked for.

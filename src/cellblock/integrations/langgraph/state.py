@@ -20,7 +20,7 @@ Pending = dict[str, str]
 
 
 def merge_pending(old: object, new: object) -> Pending:
-    """What is pending after an update: content by calls' ids, of which None takes one away.
+    """Pending content after an update: content by calls' ids, of which None takes one away.
 
     A string is the one content there is, as in a state that has room for one; "" clears all.
     """

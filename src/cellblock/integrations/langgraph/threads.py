@@ -71,7 +71,7 @@ class Threads:
 
     @property
     def open(self) -> int:
-        """How many sessions are open, or being opened or closed."""
+        """Number of sessions that are open, or being opened or closed."""
         return len(self._here())
 
     # ------------------------------------------------------------------------------ callers

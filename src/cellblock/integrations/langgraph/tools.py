@@ -183,7 +183,7 @@ def _own(given: Any) -> Any:
 
 
 def _misused(error: Any) -> str:
-    """What is wrong with a call's arguments."""
+    """Message on a call's wrong arguments."""
     told = misfits(error) if isinstance(error, ValidationError) else row(message_of(error, _MOST_SAID))
     return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
 

@@ -1,4 +1,4 @@
-"""What tools answer: structured results with a schema, and the content that models read."""
+"""Answers of the tools: structured results with a schema, and the content that models read."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class CommitRow(BaseModel):
 
 
 class Standing(BaseModel):
-    """Where a session stands now."""
+    """Current position of a session."""
 
     session: str
     at: CommitRow
@@ -91,7 +91,7 @@ class History(BaseModel):
 
 
 class Difference(BaseModel):
-    """What lies between two revisions of a session."""
+    """Difference between two revisions of a session."""
 
     session: str
     text: str
@@ -244,7 +244,7 @@ def _plain(cell: Cell) -> object:
 
 
 def _is_plain(value: object, depth: int, left: list[int]) -> bool:
-    """Whether it is JSON of at most `left` characters; an object that is in it many times counts as often."""
+    """True if it is JSON of at most `left` characters; an object that is in it many times counts as often."""
     left[0] -= 1 + (len(value) if isinstance(value, str) else value.bit_length() // 4 if isinstance(value, int) else 0)
     if not depth or left[0] < 0:
         return False

@@ -1,4 +1,4 @@
-"""How a frozen copy of a session's worker becomes the worker of a branch.
+"""The steps by which a frozen copy of a session's worker becomes the worker of a branch.
 
 The copy forks a process that enters the branch's user namespace, where it has every right, and leaves a child in the
 branch's pid namespace. That joins the other namespaces, gives up every right again, and keeps nothing that the session
@@ -32,7 +32,7 @@ _ROOM = (CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS)
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What the worker of a branch begins with; `mapped` are files that it had mapped."""
+    """Start of a branch's worker; `mapped` are files that it had mapped."""
 
     connection: int
     next: int

@@ -22,7 +22,7 @@ _TABLE = "/proc/self/fd"
 _UNDONE = os.O_CREAT | os.O_EXCL | os.O_TRUNC
 _HIGHEST = 65_536
 _dead: set[tuple[int, int]] = set()
-"""What was put in the place of descriptors that were let go, by device and inode: their loss was told."""
+"""Replacements of descriptors that were let go, by device and inode: their loss was told."""
 
 
 @dataclass(frozen=True, slots=True)

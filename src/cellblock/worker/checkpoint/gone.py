@@ -1,4 +1,4 @@
-"""What a checkpoint could not bring along when it was woken, as rows of name, type, reason and remedy."""
+"""Losses of a checkpoint when it was woken, as rows of name, type, reason and remedy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def losses(namespace: Mapping[str, object], woken: Woken, renewed: frozenset[str
 
 
 Look = Callable[[Any, Woken], Iterable[object] | None]
-"""Whether a value lost something: the numbers of descriptors and names of threads that this covers, None where not."""
+"""Look at what a value lost: the numbers of descriptors and names of threads that this covers, None where not."""
 
 
 def _looked_at(look: Look, value: object, woken: Woken) -> list[object] | None:

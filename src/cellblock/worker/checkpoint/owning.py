@@ -33,7 +33,7 @@ def make_own(device: int) -> list[str]:
 
 
 def _is_read_only(path: bytes) -> bool:
-    """Whether it is a file that nobody inside can write to, by a descriptor or through memory."""
+    """True if it is a file that nobody inside can write to, by a descriptor or through memory."""
     try:
         return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:

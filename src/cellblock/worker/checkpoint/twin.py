@@ -133,7 +133,7 @@ def _timers() -> dict[int, tuple[float, float]]:
 
 
 def _hush(_unraisable: object) -> None:
-    """What fails at a fork that no cell asked for is told to nobody."""
+    """Ignore failures at a fork that no cell asked for."""
 
 
 def _await_imports() -> None:

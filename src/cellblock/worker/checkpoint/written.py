@@ -1,4 +1,4 @@
-"""Which memory was written since an earlier frozen copy, by the kernel's own account of pages.
+"""Memory written since an earlier frozen copy, by the kernel's own account of pages.
 
 A private page that this process shares with another has not been written since it came to be shared: a write would have
 made a page of its own. What it is shared with is the newest copy, as long as nobody else was forked meanwhile and lives
@@ -94,7 +94,7 @@ class Written:
         return self._looks[-1][0] if self._looks else b""
 
     def since(self, tag: bytes) -> Unchanged:
-        """Whether memory, from and to, is what it was in an older copy that this process came from."""
+        """Ranges of memory that are as they were in an older copy that this process came from."""
         tags = [one for one, _ in self._looks]
         if tag not in tags:
             return _never
@@ -147,7 +147,7 @@ def _uppers(pages: int, start: int, end: int) -> bytes:
 
 
 def _zeros(pages: int, start: int, end: int) -> list[tuple[int, int]] | None:
-    """Where the kernel's page of zeros is mapped; None where that is in more places than are looked at."""
+    """Ranges where the kernel's page of zeros is mapped; None where that is in more places than are looked at."""
     ranges = array.array("Q", bytes(3 * _ENTRY_BYTES * _MOST_RANGES))
     place, _ = ranges.buffer_info()
     size = _SCAN_ARGUMENT.size

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Whether 32 bits of an argument, under `mask`, are one of `values`; with `negated`, none of them."""
+    """Test that 32 bits of an argument, under `mask`, are one of `values`; with `negated`, none of them."""
 
     argument: int
     values: tuple[int, ...]
@@ -48,7 +48,7 @@ _MOST_INSTRUCTIONS = 4096
 _KILL_PROCESS, _ERRNO, _NOTIFY, _ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
 _NUMBER_OFFSET, _ARCH_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16  # in struct seccomp_data
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""How the kernel names the machines there is a filter for."""
+"""The kernel's numbers of the machines that there is a filter for."""
 
 _X32_BIT = 0x40000000
 
@@ -65,7 +65,7 @@ def assemble(audit_arch: int, by_number: Mapping[int, int | Rule]) -> bytes:
 
 
 def length(program: bytes) -> int:
-    """How many instructions a program has."""
+    """Number of instructions of a program."""
     return len(program) // _INSTRUCTION.size
 
 
@@ -150,7 +150,7 @@ def _encode(program: _Fragment) -> bytes:
 
 
 def _jumps(instruction: _Instruction) -> tuple[int, ...]:
-    """How many instructions it may skip. `struct` itself refuses a conditional jump past 255."""
+    """Numbers of instructions it may skip. `struct` itself refuses a conditional jump past 255."""
     operation, if_true, if_false, operand = instruction
     if operation == _RETURN:
         return ()

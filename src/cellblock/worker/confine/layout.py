@@ -1,4 +1,4 @@
-"""Where things are: inside a session, in its template, and which host paths a session may see.
+"""Places of things: inside a session, in its template, and which host paths a session may see.
 
 Pure path work; `root` does the mounting.
 """
@@ -20,7 +20,8 @@ branched from has put around it name this one."""
 DATA = "/data"
 """The session's own, or, where there are any, for mounts that are not to lie in the workspace."""
 PACKAGES = TMP + "/.packages"
-"""Where pip installs, in a session that can: not in the workspace, whose files are what the session is about."""
+"""Directory in which pip installs, in a session that can: not in the workspace, whose files are what the session is
+about."""
 OWN = (WORKSPACE, TMP, SHM, OWN_DATA)
 
 SHORTCUTS = {
@@ -71,7 +72,7 @@ class Exposure:
 
 
 def exposure(extra: Iterable[str] = ()) -> Exposure:
-    """What sessions of the running interpreter see: the system, the interpreter, its packages, `extra`.
+    """Host paths that sessions of the running interpreter see: the system, the interpreter, its packages, `extra`.
 
     Of a prefix only what an installation puts there is taken, so that an environment made in a project's
     root does not bring the project along. Directories that `.pth` files add are not taken either.

@@ -23,7 +23,7 @@ from cellblock.worker.confine.syscalls import (
 
 ALL = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 ROOM = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
-"""What a process joins of an existing session; its pid namespace only takes children."""
+"""Namespaces of an existing session that a process joins; its pid namespace only takes children."""
 
 _WAITING = 128
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
@@ -91,7 +91,7 @@ def raise_loopback() -> None:
 
 
 def listening(port: int) -> socket.socket:
-    """What listens on a port of this network namespace's loopback. Nothing else in it can take that port."""
+    """A socket that listens on a port of this network namespace's loopback. Nothing else in it can take that port."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.bind(("127.0.0.1", port))
     listener.listen(_WAITING)

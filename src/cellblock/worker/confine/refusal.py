@@ -1,4 +1,4 @@
-"""What the processes that make sessions raise where the system refuses a wall."""
+"""The error of processes that make sessions where the system refuses a wall."""
 
 from __future__ import annotations
 

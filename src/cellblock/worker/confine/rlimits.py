@@ -73,7 +73,7 @@ def limit_open_files(count: int) -> int:
 
 
 def _be_killed_first() -> int:
-    """Where the machine or a control group has no memory left, the kernel kills this process before its host and init.
+    """Have the kernel kill this process before its host and init where memory runs out.
 
     What it starts inherits that, and behind Landlock nothing can take it back. The score that is in force.
     """

@@ -122,7 +122,8 @@ def _furnish(tree: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """What the root is, and a directory in which all processes can be seen; -1 where the host masks `/proc`."""
+    """The root that was entered, and a directory in which all processes can be seen; -1 where the host masks `/proc`.
+    """
 
     detail: str
     processes: int

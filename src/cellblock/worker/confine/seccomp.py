@@ -84,7 +84,7 @@ REFUSED: Mapping[str, str] = {
         modify_ldt""",
     "the clock": "clock_settime clock_adjtime settimeofday adjtimex",
 }
-"""What it would reach to the names of the calls that answer EPERM."""
+"""Reasons, with the names of the calls that answer EPERM."""
 
 ABSENT: Mapping[str, str] = {
     "arguments behind a pointer": "clone3 openat2 file_setattr file_getattr",
@@ -351,7 +351,7 @@ def _signals(supervised: bool) -> dict[str, int | Rule]:
 
 
 def _supervise_owners_and_counts(answers: dict[str, int | Rule]) -> None:
-    """Where init supervises: who gets the signals of a descriptor, and how many processes there may be, is for it."""
+    """Leave to init, where it supervises, who gets the signals of a descriptor and how many processes there may be."""
     fcntl, ioctl = answers["fcntl"], answers["ioctl"]
     prlimit, setrlimit = answers["prlimit64"], answers["setrlimit"]
     assert not isinstance(fcntl, int)
@@ -368,7 +368,7 @@ def _supervise_owners_and_counts(answers: dict[str, int | Rule]) -> None:
 
 
 def build_for_branch(machine: str = MACHINE) -> bytes:
-    """What a branch's process puts in front of the filter that it inherited.
+    """Program that a branch's process puts in front of the filter that it inherited.
 
     A program that is executed becomes a process that others may look into, and those of the session that was branched
     from are others: so none is executed, and the process stays one that hides itself.
@@ -403,7 +403,8 @@ _PRCTL_OF_SCRIBES = (3, 15, 16, 0x53564D41)  # is it dumpable, a thread's name, 
 
 
 def build_for_scribe(machine: str = MACHINE) -> bytes:
-    """What a scribe puts in front of the filter that it inherited: it reads, computes, and answers on its socket."""
+    """Program that a scribe puts in front of the filter that it inherited: it reads, computes, and answers on its
+    socket."""
     numbers = NUMBERS[machine]
     answers: dict[str, int | Rule] = dict.fromkeys(numbers, errno.EPERM)
     for names in _OF_SCRIBES.values():

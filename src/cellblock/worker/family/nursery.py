@@ -33,7 +33,7 @@ SESSION_UID = 1000
 _SCRATCH_BYTES = 256 * 2**20
 _SCRATCH_FILES = 4096
 _SIZES = ("disk_bytes", "files", "memory_bytes", "checkpoint_bytes", "door")
-"""What of a kind of session concerns its init."""
+"""Sizes of a kind of session that concern its init."""
 
 
 class Nursery:

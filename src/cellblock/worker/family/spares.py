@@ -29,8 +29,8 @@ MakeShell = Callable[[Message, socket.socket], None]
 
 
 class _Spare:
-    """What its maker told, and the descriptors: init's channel and pidfd, the root, its door's listener where it has
-    one, the worker's socket and pipes."""
+    """A sandbox made ahead, as its maker told it, and the descriptors: init's channel and pidfd, the root, its door's
+    listener where it has one, the worker's socket and pipes."""
 
     def __init__(self, told: Message, descriptors: list[int]) -> None:
         self.told = told

@@ -1,4 +1,4 @@
-"""What a session's frozen copies cost in memory, and which of them are let go when that is more than they may.
+"""Memory that a session's frozen copies cost, and the choice of those to let go when it is too much.
 
 A copy shares its pages with the worker until one of them changes. So what the copies cost is what all processes hold
 together, each page counted once, less what those hold that run. To count that takes a millisecond for some hundred
@@ -55,7 +55,7 @@ class Copy:
         return max(self.numbers)
 
     def has_grown(self) -> bool:
-        """Whether it holds more than it did when it was frozen: it is none."""
+        """True if it holds more than it did when it was frozen: it is none."""
         ran = holdings.processor_time(self.process)
         if ran == self._ran:
             return False
@@ -69,7 +69,7 @@ class Copy:
 
     @property
     def ended(self) -> bool:
-        """Whether its process is gone."""
+        """True if its process is gone."""
         return ready(self.end)
 
     def ask(self) -> None:
@@ -115,7 +115,7 @@ class Budget:
         self._leaving: list[Copy] = []
         self.spared = 1
         self.reserved = False
-        """Whether the host is about to go back, to any of them, or is at it."""
+        """True if the host is about to go back, to any of them, or is at it."""
         self._counting: Generator[None, None, int | None] | None = None
         self._counted = self._held = self._ran = 0
         self._running: frozenset[int] = frozenset()
@@ -251,7 +251,7 @@ class Budget:
         return max(0.0, self._next - now)
 
     def _at_most(self, running: Collection[int]) -> int:
-        """What the copies can cost by now: pages that a process no longer has it let go, or has others for."""
+        """Most that the copies can cost by now: pages that a process no longer has it let go, or has others for."""
         ran = sum(map(holdings.processor_time, running)) - self._ran
         if not ran:
             return self._counted
@@ -259,7 +259,7 @@ class Budget:
         return self._counted + self._held - held + int(_FASTEST * ran)
 
     def _count(self, running: tuple[int, ...], worker: int) -> Generator[None, None, int | None]:
-        """What the copies cost; None where it cannot be told, as the worker hides while it makes a copy.
+        """Cost of the copies; None where it cannot be told, as the worker hides while it makes a copy.
 
         Another process that hides is that copy, or counts in full to the session's own memory.
         """

@@ -1,4 +1,4 @@
-"""How much of a session runs at once, so that others are answered beside it.
+"""Bound on the processes of a session that run at once, so that others are answered beside it.
 
 The kernel shares processors among processes, or among process sessions (autogroup): a crowd of either takes nearly all,
 and whoever wakes up beside it waits for dozens of milliseconds; with a control group around it, for some. So beside the
@@ -23,7 +23,7 @@ _FEW, _MANY = 2, 4
 """For each processor, and as if there were two at least: the parts of a pipeline wait for each other."""
 _NICE = 5  # a third of the weight
 _SLACK_NS = 200_000
-"""What a process that stands still may be counted to have run."""
+"""Most nanoseconds that a process which stands still may be counted to have run."""
 _PATIENCE = 3
 """Looks that find too many running out of turn."""
 _FORGIVEN = 20
@@ -41,14 +41,14 @@ class Crowd:
         self._queue: list[int] = []
         self._stopped: set[int] = set()
         self._still: dict[int, int] = {}
-        """What those that were seen to obey had run by then, in nanoseconds."""
+        """Nanoseconds that those which were seen to obey had run by then."""
         self._defied = self._obeyed = 0
         self.grows = False
-        """Whether a crowd that was new has just been stopped: there may be more of it by now."""
+        """True if a crowd that was new has just been stopped: there may be more of it by now."""
 
     @property
     def waiting(self) -> bool:
-        """Whether a process waits for its turn."""
+        """True if a process waits for its turn."""
         return bool(self._stopped)
 
     def thin(self, used: Mapping[int, int], worker: int, frozen: frozenset[int]) -> int:
@@ -113,7 +113,7 @@ class Crowd:
         return 0
 
     def _runs_on(self, process: int) -> bool:
-        """Whether a process that was stopped and has run since was continued.
+        """True if a process that was stopped and has run since was continued.
 
         What it ran may be from before the stop reached it: for one that waits for a processor, or is in the middle of a
         fork, that takes as long as the machine is busy.

@@ -20,7 +20,7 @@ Processes = Callable[[], Iterable[int]]
 
 _AFTER_THE_WORKER = 10
 _GONE_SECONDS = 10.0
-"""How long the end of what was killed is waited for: it counts as a process until then. On a machine that is busy the
+"""Seconds to wait for the end of killed processes: it counts as a process until then. On a machine that is busy the
 kernel takes seconds to end some dozens."""
 
 

@@ -21,7 +21,7 @@ class Copies:
 
     @property
     def being_made(self) -> bool:
-        """Whether a copy has not said yet that it is ready."""
+        """True if a copy has not said yet that it is ready."""
         return bool(self._expected)
 
     def expect(self, channel: int, numbers: set[int]) -> None:

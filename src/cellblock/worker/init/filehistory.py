@@ -1,4 +1,4 @@
-"""What the session's files were at each checkpoint, and how they become that again.
+"""The session's files at each checkpoint, and going back to them.
 
 Runs in init, over the directories that a session may write to. What changed is told by inode, size and time of
 change, none of which the code inside can set; of what changed, the contents are copied to a store that the session
@@ -66,7 +66,7 @@ class Chunk:
 
     @property
     def row(self) -> tuple[object, ...]:
-        """What `Foreign` is made of in another session."""
+        """Fields for a `Foreign` in another session."""
         return self._name, self.pieces, self.sparse
 
     def read(self) -> bytes:
@@ -112,7 +112,7 @@ class Content:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it was copied."""
+        """True if all of it was copied."""
         return len(self.chunks) * CHUNK_BYTES >= self.size
 
 
@@ -122,7 +122,7 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one path was. `held` is a file's contents or a link's target; `same` is common to the paths of one inode.
+    """One path as it was. `held` is a file's contents or a link's target; `same` is common to the paths of one inode.
 
     No two looks that found something else have the same `serial`.
     """
@@ -143,7 +143,7 @@ class Kept:
     missed: tuple[str, ...] = ()
 
     def missing(self, path: str) -> bool:
-        """Whether a path, or one above it, could not be kept."""
+        """True if a path, or one above it, could not be kept."""
         return any(path == one or path.startswith(one + "/") for one in self.missed)
 
 
@@ -184,7 +184,7 @@ class FileHistory:
         self._taken: dict[str, Entry] = {}
         self._copying: list[_Copying] = []
         self.copied = 0
-        """How many files have been copied after the look at them, and can be written to again."""
+        """Number of files that have been copied after the look at them, and can be written to again."""
         self._exported: Kept | None = None
         self._told: dict[str, int] = {}
         self._tellings = 0
@@ -195,7 +195,7 @@ class FileHistory:
         self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
 
     def _leads_to_mount(self, path: str) -> bool:
-        """Whether something is mounted in a directory, or in one below it."""
+        """True if something is mounted in a directory, or in one below it."""
         if self._known[path][1].kind != stat.S_IFDIR:
             return False
         with os.scandir(path) as entries:
@@ -248,7 +248,7 @@ class FileHistory:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that is kept was copied."""
+        """True if all that is kept was copied."""
         return not self._copying
 
     def settle(self) -> int | None:
@@ -321,7 +321,7 @@ class FileHistory:
         return self.listed(number)
 
     def kept(self, number: int) -> Kept | None:
-        """What is kept of a checkpoint: its files stay in the store for as long as this is held."""
+        """The kept files of a checkpoint: its files stay in the store for as long as this is held."""
         self.settle()
         return self._kept.get(number)
 
@@ -349,7 +349,7 @@ class FileHistory:
         return _written({"number": self._tellings, "since": since, "rows": rows, "gone": gone, "missed": kept.missed})
 
     def release(self) -> None:
-        """What was exported was taken over."""
+        """Note that the export was taken over."""
         self._exported = None
 
     def take_over(self, listed: int, store: int) -> list[str]:
@@ -400,12 +400,13 @@ class FileHistory:
         return Entry(kind, stat.S_IMODE(found.st_mode), found.st_mtime_ns, held, same)
 
     def _content(self, path: str) -> Content | None:
-        """What a file was when it was last looked at."""
+        """Content of a file when it was last looked at."""
         _, entry = self._known.get(path, (None, None))
         return entry.held if entry is not None and isinstance(entry.held, Content) else None
 
     def _copy_later(self, path: str) -> Content | None:
-        """What a file is, once it is copied; None where somebody may write to it meanwhile, or needs its room."""
+        """Content of a file that is to be copied later; None where somebody may write to it meanwhile, or needs its
+        room."""
         with self._opened(path, os.O_RDONLY) as opened:
             file = os.dup(opened)
         try:
@@ -491,7 +492,7 @@ class FileHistory:
         return (entry is not None and entry.kind == _kind(found)) or (entry is None and kept.missing(path))
 
     def _unchanged(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> bool:
-        """Whether a path is what it was, by all that is known of it."""
+        """True if a path is what it was, by all that is known of it."""
         stamp, known = self._known.get(path, (None, None))
         if live is None or known is not entry or stamp != _stamp(live) or live.st_ino in self._mapped:
             return False
@@ -583,7 +584,7 @@ def _foreign(store: int, name: Any, pieces: list[list[int]], sparse: bool) -> Ch
 
 
 def _has_fine_times(directory: int) -> bool:
-    """Whether a change right after a look at a file has another time than the change before the look."""
+    """True if a change right after a look at a file has another time than the change before the look."""
     for _ in range(4):
         file = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=directory)
         try:
@@ -598,7 +599,7 @@ def _has_fine_times(directory: int) -> bool:
 
 
 def _pieces(file: int, start: int, end: int) -> Pieces:
-    """Where a part of a file holds data, counted from the part's start."""
+    """Ranges of a part of a file that hold data, counted from the part's start."""
     found, at = [], start
     while at < end:
         try:

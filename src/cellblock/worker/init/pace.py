@@ -16,7 +16,7 @@ class Pace:
         self.owed = False
 
     def due(self) -> bool:
-        """Whether to count now; until then the count is owed."""
+        """True to count now; until then the count is owed."""
         self.owed = time.monotonic() < self._next
         return not self.owed
 

@@ -1,4 +1,4 @@
-"""How many processes a session's worker may have, itself and what it starts: init sets it, and no cell can.
+"""Limit on the number of processes of a session's worker, itself included: init sets it, and no cell can.
 
 Frozen copies do not count to what the cells may have, nor do the processes of branches, which the kernel counts to the
 session that they were branched from as well. A few over, rather than one too few.

@@ -1,4 +1,4 @@
-"""What init does once its session is furnished: what the host asks for, and looking at what the session holds."""
+"""The work of init in a furnished session: requests of the host, and looks at what the session holds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class Service:
         self._peak: Peak | None = None
         self._adopted = 0
         self._ended: dict[int, int] | None = None
-        """How processes ended between a sweep and word of the worker that was woken then: it may be done by then."""
+        """Statuses of processes that ended between a sweep and word of the worker that was woken then: it may be done
+        by then."""
         self._of_branches: deque[tuple[int, int | None]] = deque(maxlen=_MOST_ENDED)
         """Ends of processes of branches that init had adopted, the newest last: their first workers, too."""
         self._kept = 0
@@ -187,7 +188,7 @@ class Service:
             self._peak.find()
 
     def _count_copies(self) -> None:
-        """What the budget knows as copies counts to no limit of the session's."""
+        """Leave out of the session's limits what the budget knows as copies."""
         self._watch.exempt(self._budget.frozen)
         self._quota.have(len(self._watch.frozen), making=self._copies.being_made)
 

@@ -1,4 +1,4 @@
-"""What the sockets of this network namespace hold: how many there are, and by the kernel's own account, each.
+"""Sockets of this network namespace: their number, and the memory of each by the kernel's own account.
 
 The count is a cheap look. The account is that of sock_diag(7), which needs no privilege. It does not list unix
 sockets that are closed while a message of theirs waits to be read, nor those that wait to be accepted: each of these
@@ -37,7 +37,7 @@ _UNSEEN_BYTES = 16 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Where an answer of the diagnostics has what: the inode's place in it, and its memory among the attributes."""
+    """Layout of an answer of the diagnostics: the inode's place in it, and its memory among the attributes."""
 
     request: bytes
     bytes: int
@@ -87,7 +87,7 @@ class Sockets:
         self._few = _UNSEEN_BYTES // self._full
 
     def account(self) -> Account:
-        """What they hold; nothing while they are so few that it is little."""
+        """Memory that the sockets hold; empty while they are so few that it is little."""
         used = _words("/proc/self/net/sockstat", b"sockets:", 1)
         account = Account()
         if used <= self._few:

@@ -97,7 +97,7 @@ class Supervisor:
         return errno.EPERM if target and self._is_out_of_reach(target, call.caller) else 0
 
     def _is_branching(self, caller: int) -> bool:
-        """Whether a frozen copy is making a branch, and it is the copy's child, or may be its child's.
+        """True if a frozen copy is making a branch, and it is the copy's child, or may be its child's.
 
         `setns` itself needs a descriptor of a namespace and rights over it, which only what the host sends to a copy
         gives.
@@ -107,7 +107,7 @@ class Supervisor:
         return holdings.nested(caller) or holdings.parent(caller) == self.parting
 
     def _is_scribe(self, caller: int) -> bool:
-        """Whether it is a child of a frozen copy that makes a scribe, which then walls itself in further."""
+        """True if it is a child of a frozen copy that makes a scribe, which then walls itself in further."""
         return bool(self.saving) and holdings.parent(caller) in self.saving
 
     def _is_out_of_reach(self, target: int, caller: int) -> bool:
@@ -146,7 +146,7 @@ def _init_of(process: int) -> int:
 
 
 def _hides(process: int) -> bool:
-    """Whether it is not dumpable, so that no other may look at it. Not told where the host masks `/proc`."""
+    """True if it is not dumpable, so that no other may look at it. Not told where the host masks `/proc`."""
     try:
         os.readlink(procfs.path(f"{process}/exe"))
     except PermissionError:
@@ -157,7 +157,7 @@ def _hides(process: int) -> bool:
 
 
 def _are_of_one_family(target: int, caller: int) -> bool:
-    """Whether a process that hides itself is the caller, or the caller's parent or ordinary child."""
+    """True if a process that hides itself is the caller, or the caller's parent or ordinary child."""
     of_caller, of_target = holdings.stat(caller), holdings.stat(target)
     if not of_caller or not of_target:
         return False

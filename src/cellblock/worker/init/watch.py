@@ -32,7 +32,7 @@ _MOST_PUT_OFF = 4
 _SOON_SECONDS = 0.02
 
 UNSEEN = "what could not be counted"
-"""What a session holds where looking at it fails again and again."""
+"""Description of what a session holds where looking at it fails again and again."""
 _SLACK_BYTES = 32 * 2**20
 _WORKER_SLACK_BYTES = 64 * 2**20
 """The worker's own limit lets it have `DATA_HEADROOM_BYTES` more while no cell's code runs, and a stack."""
@@ -53,7 +53,7 @@ _MOST_TABLES = 1024  # an open file of /proc that was read keeps what it showed
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """What is held beyond what is allowed, and the process to be killed for it.
+    """An excess over a limit, and the process to be killed for it.
 
     `unruly`: it is no memory, but processes that run though they were stopped.
     """
@@ -63,7 +63,7 @@ class Excess:
     unruly: bool = False
 
     def told(self, worker: int) -> dict[str, object]:
-        """What the host is told."""
+        """Message to the host."""
         return {"curbed": self.held, "worker": self.process == worker, "unruly": self.unruly}
 
 
@@ -291,7 +291,8 @@ class Watch:
         return excess
 
     def _opened(self, alive: set[int]) -> dict[int, holdings.Files]:
-        """What each has open. Who has hidden it for no longer than it takes to make a copy has nothing yet."""
+        """Open files of each process. One that has hidden them for no longer than it takes to make a copy counts as
+        having none."""
         opened = {process: holdings.files(process) for process in alive}
         now, before = time.monotonic(), self._hiding
         self._hiding = {process: before.get(process, now) for process, files in opened.items() if files.guessed}
@@ -302,7 +303,8 @@ class Watch:
         return opened
 
     def _too_many(self, what: str, each: dict[int, int], total: int, most: int) -> Excess | None:
-        """Whether there are more than allowed, and who has most of them; the worker only if no other has as many."""
+        """Excess if there are more than allowed, with the process that has most of them; the worker only if no other
+        has as many."""
         if total <= most:
             return None
         return Excess(

@@ -1,4 +1,4 @@
-"""What a value is made of, as a node: tables by exact type. No code of the value's own is run."""
+"""Parts of a value, as a node: tables by exact type. No code of the value's own is run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from cellblock.worker.keeping.graph import Graph, Node, NotKept
 
 # Types are told apart by address: a metaclass of the cells' can give one a `__hash__` and an `__eq__` of its own.
 _PLAIN = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
-"""What is told in place where all of a container's items are so, and what is a value and no object."""
+"""Types written in place where all of a container's items are of them; values that are no objects."""
 _VALUES = _PLAIN | set(map(id, (
     range, dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone, ZoneInfo, Decimal, Fraction, UUID,
     PurePosixPath, PosixPath, PureWindowsPath, WindowsPath,
@@ -185,7 +185,7 @@ class Describing:
         return None
 
     def _decorated(self, graph: Graph, node: Node) -> None:
-        """What a decorator of the library made of a function, or a function of a module's."""
+        """Fill the node of a function made by a decorator of the library, or of a module's function."""
         name = _DECORATED.get(id(node.value.__code__))
         inner = held(node.value).get("__wrapped__")
         if name is None or not self._world.made(inner):
@@ -330,7 +330,7 @@ class Describing:
 
 
 def _set_on(kind: type, body: types.CodeType, world: World) -> dict[str, Any]:
-    """What a class holds beside what its statement defines: data, and functions that were set on it since."""
+    """Attributes of a class beside those that its statement defines: data, and functions that were set on it since."""
     found = {}
     made = {id(code) for code in body.co_consts if isinstance(code, types.CodeType)}
     for name, value in namespace(kind).items():
@@ -358,7 +358,7 @@ def _wrapped(value: Any, world: World) -> tuple[Any, ...]:
 
 
 def _as_whole(value: Any, kind: type) -> object:
-    """What an heir of a built-in type holds of it."""
+    """Content of the built-in type that an heir of it holds."""
     if kind in (dict, OrderedDict, Counter):
         return dict(dict.items(value))
     if kind in (list, set, frozenset, tuple):

@@ -20,7 +20,7 @@ from cellblock.worker.keeping.graph import Graph, Node, NotKept, together
 from cellblock.worker.keeping.nodes import Describing
 
 FORM = "portable/1"
-"""What the groups are written in, as a snapshot's environment tells it."""
+"""Format of the groups, as a snapshot's environment tells it."""
 _MOST = 1 << 40
 _qualname_of: Any = type.__dict__["__qualname__"].__get__
 _PREVIEW = 200
@@ -81,7 +81,7 @@ class _Keeping:
         self.ways = self.graph.ways()
 
     def snapshot(self, packed: _Packing) -> Snapshot:
-        """What was found, written."""
+        """The snapshot of all that was found."""
         graph, world = self.graph, self._world
         lost = []
         names = [name for name in sorted(self.roots) if self.roots[name] not in self.ways]
@@ -230,7 +230,7 @@ def _size(node: Node) -> int:
 
 
 def _told(data: Any) -> bytes | None:
-    """What tells one content of a group from another; None where it holds what JSON does not."""
+    """Identity of a group's content; None where it holds what JSON does not."""
     try:
         return sha256(json.dumps(data).encode()).digest()
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a session's files take on the host's disk, and the removal of them all.
+"""Space that a session's files take on the host's disk, and the removal of them all.
 
 Files that were removed and are still open are counted; those that are only mapped are not.
 """
@@ -34,7 +34,8 @@ class Uncountable(Exception):
 
 
 def used(places: Iterable[int], processes: Iterable[int], most_files: int) -> Usage:
-    """What lies below directories, and what processes hold open that lies nowhere; stops past `most_files`."""
+    """Usage of files below directories, and of files without a name that processes hold open; stops past `most_files`.
+    """
     total = _Total(most_files)
     for place in places:
         total.add_tree(place, 0)
@@ -147,7 +148,7 @@ def _brought_up(name: str, directory: int) -> bool:
 
 
 def _moved(name: str, below: int, directory: int) -> bool:
-    """Whether a directory could be moved: by who may write to it."""
+    """True if a directory could be moved: by who may write to it."""
     with contextlib.suppress(OSError):
         inner = _entered(name, below)
         try:

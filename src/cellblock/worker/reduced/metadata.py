@@ -40,7 +40,7 @@ class _Asked(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a path led to: a descriptor of it, and where it lies."""
+    """File that a path led to: a descriptor, and its path."""
 
     descriptor: int
     path: str
@@ -51,7 +51,7 @@ _Act = Callable[[_Asked, _Found], int]
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Where among its arguments a call has a directory, a path and flags, and what it does with what that leads to.
+    """Positions of directory, path and flags among a call's arguments, and its effect on the file.
 
     `pathless`: it is, or may be, about the directory's descriptor itself, without a path.
     """
@@ -103,7 +103,7 @@ class Attendant:
 
 
 def _find(asked: _Asked, call: _Call) -> _Found:
-    """What the call is about. ENOENT for what is out of sight, and for what does not exist: they look alike."""
+    """The file of a call. ENOENT for what is out of sight, and for what does not exist: they look alike."""
     directory = AT_FDCWD if call.directory is None else asked.call.number(call.directory)
     flags = 0 if call.flags is None else asked.arguments[call.flags] & _FLAGS
     address = 0 if call.path is None else asked.arguments[call.path]

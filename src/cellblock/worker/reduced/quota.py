@@ -34,15 +34,15 @@ class Quota:
         self._limit = limit
         self._pace = Pace(_REST, least=least)
         self._stopped: disk.Usage | None = None
-        """What the files took once the session was stopped writing."""
+        """Usage of the files once the session was kept from writing."""
 
     @property
     def stopped(self) -> bool:
-        """Whether the session is stopped writing."""
+        """True if the session is stopped writing."""
         return self._stopped is not None
 
     def due(self) -> bool:
-        """Whether to look now."""
+        """True to look now."""
         return self._pace.due()
 
     def hold(self, processes: list[int], tell: Tell, sweep: Callable[[], object]) -> bool:

@@ -1,4 +1,4 @@
-"""Which paths a session without a root of its own may learn of. Pure path work."""
+"""Paths that a session without a root of its own may learn of. Pure path work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRITABLE_DEVICES = ("/dev/full", "/dev/null")
 
 
 class Sight:
-    """What is read-only to be seen, and what is the session's own."""
+    """Paths that may be seen, read-only, and paths of the session's own."""
 
     def __init__(self, seen: layout.Exposure, own: Iterable[str]) -> None:
         self.trees = tuple(path for path in (*seen.early, *seen.late) if path not in DEVICES)
@@ -24,11 +24,11 @@ class Sight:
         self._own_below = tuple(path + "/" for path in self.own)
 
     def sees(self, path: str) -> bool:
-        """Whether a resolved path may be known of: what is exposed, the session's own, and the ways there."""
+        """True if a resolved path may be known of: what is exposed, the session's own, and the ways there."""
         return path in self._exact or (path + "/").startswith(self._below)
 
     def owns(self, path: str) -> bool:
-        """Whether a resolved path is the session's to change."""
+        """True if a resolved path is the session's to change."""
         return (path + "/").startswith(self._own_below)
 
 

@@ -79,7 +79,7 @@ def confine(
 
 
 def _attended(sight: Sight) -> Applied | Unavailable:
-    """Whether the keeper answers: it sees what is ours, and not what is not."""
+    """Check that the keeper answers: it sees what is ours, and not what is not."""
     try:
         os.stat(sight.own[0])
     except OSError as error:
@@ -97,7 +97,7 @@ def _attended(sight: Sight) -> Applied | Unavailable:
 
 
 def threads_of(user: int) -> int:
-    """How many processes and threads of a user there are: a limit on their number counts all of them."""
+    """Number of processes and threads of a user: a limit on their number counts all of them."""
     count = 0
     for name in os.listdir("/proc"):
         if name.isdigit():

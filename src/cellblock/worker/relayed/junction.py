@@ -32,16 +32,16 @@ class End:
         self.kind = kind
         self.descriptor = descriptor
         self.pending: deque[tuple[int, bytes]] = deque()
-        """What is to be given, with the number of the frame it came in."""
+        """Bytes to be given, with the number of the frame they came in."""
         self.owed = 0
-        """How much of it is to be taken before the next packet."""
+        """Bytes of it to be taken before the next packet."""
         self.takes = True
-        """Whether there may be more to take."""
+        """True if there may be more to take."""
         self.gives = True
-        """Whether anybody is left to give to."""
+        """True if anybody is left to give to."""
 
     def take(self, most: int) -> bytes:
-        """What there is, up to so many bytes; BlockingIOError for nothing, EOFError where nothing will be."""
+        """Bytes that are there, up to so many; BlockingIOError for nothing, EOFError where nothing will be."""
         raise NotImplementedError
 
     def give(self, data: bytes) -> int:
@@ -62,7 +62,7 @@ class Pipe(End):
 
     @property
     def waiting(self) -> int:
-        """How much there is to take."""
+        """Number of bytes to take."""
         if not self.takes:
             return 0
         (count,) = struct.unpack("i", fcntl.ioctl(self.descriptor, termios.FIONREAD, b"\0\0\0\0"))
@@ -188,7 +188,7 @@ class Junction:
         return done
 
     def delivered(self, worker: int) -> bool:
-        """Whether all that came for a worker's streams has been passed on."""
+        """True if all that came for a worker's streams has been passed on."""
         return not any(end.pending for of, end in self._ends.values() if of == worker)
 
     def close(self) -> None:
@@ -231,14 +231,14 @@ class Junction:
             self._exchange.passed_on(end.kind, worker, count + OF_EACH)
 
     def _held(self, worker: int, end: End) -> bool:
-        """Whether what is next is a packet, and text that came before it has still to be given."""
+        """True if what is next is a packet, and text that came before it has still to be given."""
         if end.kind != PACKET:
             return False
         number, _ = end.pending[0]
         return any(pipe.pending and pipe.pending[0][0] < number for pipe in self._pipes[worker])
 
     def _take(self, worker: int, end: End) -> bool:
-        """Whether something was taken."""
+        """True if something was taken."""
         room = self._exchange.room(end.kind, worker)
         if not end.takes or not room or (end.kind == PACKET and self._owes(worker)):
             return False

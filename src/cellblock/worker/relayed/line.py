@@ -25,7 +25,7 @@ MOST_TEXT = 64 * 1024
 
 _MOST = {MESSAGE: control.MAX_MESSAGE, PACKET: MOST_PACKET, STDOUT: MOST_TEXT, STDERR: MOST_TEXT, ROOM: 5}
 OF_EACH = 16
-"""What a frame takes of the room beside its bytes: empty packets are bounded as well."""
+"""Bytes that a frame takes of the room beside its bytes: empty packets are bounded as well."""
 _ROOMS = {PACKET: 4 * (MOST_PACKET + OF_EACH), STDOUT: 2 * MOST_TEXT, STDERR: 2 * MOST_TEXT}
 _HEAD = struct.Struct("<BII")
 _GRANT = struct.Struct("<BI")
@@ -81,7 +81,7 @@ class Exchange:
         self.out += _HEAD.pack(kind, worker, len(data)) + data
 
     def room(self, kind: int, worker: int) -> int:
-        """How many bytes of a stream may be sent in a frame; of packets, 0 where the largest does not fit."""
+        """Most bytes of a stream that may be sent in a frame; of packets, 0 where the largest does not fit."""
         flow = self._flows.get((kind, worker))
         room = 0 if flow is None else min(flow.room - OF_EACH, _MOST[kind])
         return 0 if kind == PACKET and room < MOST_PACKET else max(0, room)
@@ -122,7 +122,7 @@ class Exchange:
         return Frame(kind, worker, data)
 
     def _expected(self, frame: Frame) -> bool:
-        """Whether it is of a worker that there is, rather than one that is gone."""
+        """True if it is of a worker that there is, rather than one that is gone."""
         flow = self._flows.get((frame.kind, frame.worker))
         if flow is None:
             return False

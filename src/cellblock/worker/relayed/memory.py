@@ -1,11 +1,11 @@
-"""How much memory is left in a container whose own kernel tells, and which of its processes holds most."""
+"""Memory left in a container whose own kernel tells, and the process that holds most."""
 
 from __future__ import annotations
 
 import os
 
 _LEAST_BYTES = 512 * 2**20
-"""What can be filled between two looks, and what that kernel takes for itself and does not tell of."""
+"""Memory that can be filled between two looks, with what that kernel takes for itself untold."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -21,11 +21,11 @@ class Room:
 
     @property
     def known(self) -> bool:
-        """Whether this kernel is the container's own."""
+        """True if this kernel is the container's own."""
         return _told()[0] <= self._given
 
     def want(self) -> str:
-        """What is held, in words, where little is left; else nothing."""
+        """Description of what is held where little is left; else ""."""
         total, left = _told()
         if total > self._given or left >= _LEAST_BYTES:
             return ""

@@ -98,7 +98,7 @@ class _Stamped(Packets):
         self._worker = worker
         self._foreign = 0
         self.unread = False
-        """Whether the worker ended and had not read all of what it was sent, as the kernel tells."""
+        """True if the worker ended and had not read all of what it was sent, as the kernel tells."""
 
     def take(self, most: int) -> bytes:
         while True:

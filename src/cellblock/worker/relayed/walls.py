@@ -1,4 +1,4 @@
-"""What a worker in a container with a kernel of its own puts around itself. The wall is the container.
+"""Walls that a worker in a container with a kernel of its own puts around itself. The wall is the container.
 
 Such a kernel need not do all that Linux does: gVisor holds the size of the address space and not that of private
 memory, and has no limit of priorities or pending signals that may be set. What is needed is asked first.
@@ -24,7 +24,7 @@ _TRIED_BYTES = 64 * 2**20
 
 
 def missing() -> list[str]:
-    """What the engine was asked for, and this process does not see around itself."""
+    """Walls that the engine was asked for and that this process does not see around itself."""
     found = []
     status = dict(line.split(":", 1) for line in _lines("/proc/self/status") if ":" in line)
     if any(int(status[name], 16) for name in _CAPABILITIES if name in status):
@@ -45,7 +45,7 @@ def _lines(path: str) -> list[str]:
 
 
 def held_limit() -> int:
-    """Which limit of a process's memory this kernel holds: of private memory, or of its address space."""
+    """The limit of a process's memory that this kernel holds: of private memory, or of its address space."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (rlimits.vm_data() + _TRIED_BYTES // 4, hard))
     try:

@@ -1,4 +1,4 @@
-"""What surrounds the names of a session: generators of random numbers, options of packages, the process itself.
+"""Surroundings of a session's names: generators of random numbers, options of packages, the process itself.
 
 Each piece has a label, and is saved like a name's value: what it shares with names stays shared.
 """
@@ -99,7 +99,8 @@ def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
 
 
 def parts(met: Iterable[types.ModuleType]) -> Iterator[str]:
-    """What cells have imported of packages that they hold, as `import urllib.request` does: named in a cell's source.
+    """Submodules that cells have imported of packages they hold, as `import urllib.request` does: named in a cell's
+    source.
 
     Importing the package again does not bring it back. What a library imports of itself as it works, it will again.
     """
@@ -115,7 +116,7 @@ _DOTTED = re.compile(r"(?<!\w)[^\W\d]\w*+(?:\.[^\W\d]\w*+)+")  # linear in the l
 
 
 def _is_set(name: Any, value: Any) -> bool:
-    """Whether cells have bound a name of Python's own: to a text, where it stands in every namespace."""
+    """True if cells have bound a name of Python's own: to a text, where it stands in every namespace."""
     if type(name) is not str or not (name.startswith("__") and name.endswith("__")):
         return False
     if name not in _STANDING:
@@ -178,7 +179,7 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
 
 
 def unwrapped(label: str, value: Any) -> Any:
-    """What is saved under a label, without the tuple that it may be saved in."""
+    """Value saved under a label, without the tuple that it may be saved in."""
     return value[0] if label.startswith(_WRAPPED) else value
 
 
@@ -204,7 +205,7 @@ def blocks() -> dict[int, dict[str, str]]:
 
 
 def _is_source(entry: object) -> bool:
-    """Whether that is what linecache holds of a cell, and not what a cell has put there."""
+    """True if that is what linecache holds of a cell, and not what a cell has put there."""
     if type(entry) is not tuple or len(entry) != 4 or type(entry[2]) is not list:
         return False
     return all(type(one) is str for one in entry[2])
@@ -264,7 +265,7 @@ def _set_warnings(value: list[Any]) -> None:
 
 
 def _is_set_up(logger: logging.Logger) -> bool:
-    """Whether a logger is otherwise than it is made, or a library leaves it."""
+    """True if a logger is otherwise than it is made, or a library leaves it."""
     handlers = [one for one in logger.handlers if type(one) is not logging.NullHandler]
     level = logger.level != (logging.WARNING if logger is logging.root else logging.NOTSET)
     return bool(level or handlers or logger.filters or logger.disabled or not logger.propagate)
@@ -300,7 +301,7 @@ def _set_numpy(module: Any, value: dict[str, Any]) -> None:
 
 
 def _matplotlib(module: Any) -> dict[str, Any]:
-    """What differs from what the files of settings say. Not the backend, whose mere reading may load one."""
+    """Settings that differ from those of the files. Not the backend, whose mere reading may load one."""
     stands = module.rcParamsOrig
     held = {name: dict.__getitem__(module.rcParams, name) for name in module.rcParams if not name.startswith("backend")}
     return {name: value for name, value in held.items() if dict.get(stands, name) != value}

@@ -35,7 +35,7 @@ def _base_of(value: Any) -> Any:
 
 
 def _references(value: Any) -> int:
-    """How often the base of an array is referred to, as this function sees it."""
+    """Number of references to the base of an array, as this function sees it."""
     base = _base_of(value)
     return sys.getrefcount(base)
 
@@ -181,7 +181,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _is_shared(value: Any) -> bool:
-    """Whether anything else holds what this array is a part of, or what that is a part of."""
+    """True if anything else holds what this array is a part of, or what that is a part of."""
     while _is_array(base := _base_of(value)):
         del base  # it would count
         if _references(value) > _ONE:

@@ -13,7 +13,7 @@ _MOST = 500
 
 
 def is_long(value: object) -> bool:
-    """Whether a plain container holds more than can be shown, at whatever depth."""
+    """True if a plain container holds more than can be shown, at whatever depth."""
     if type(value) not in _CONTAINERS:
         return False
     seen = {id(value)}

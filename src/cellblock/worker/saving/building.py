@@ -1,4 +1,4 @@
-"""What a stream calls to build values again. The order of `BUILDERS` is part of the format: append only."""
+"""Functions that a stream calls to build values again. The order of `BUILDERS` is part of the format: append only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ for _value in ({}.keys(), {}.values(), {}.items(), iter(()), iter([]), iter({}),
 
 
 def attribute(module: str, path: str) -> Any:
-    """What a module, imported if need be, holds under a dotted path."""
+    """Attribute of a module, imported if need be, under a dotted path."""
     found: Any = _imported(module)
     for part in path.split("."):
         found = getattr(found, part)
@@ -168,7 +168,7 @@ def set_later(made: type, attributes: dict[str, Any]) -> None:
 
 
 _SET = frozenset(("__doc__", "__module__", "__annotations__", "__abstractmethods__", "__type_params__"))
-"""What `type` puts into the dictionary itself."""
+"""Names that `type` puts into the dictionary itself."""
 
 
 def enum_member(kind: Any, name: str) -> Any:
@@ -350,7 +350,7 @@ def mapped_part(whole: Any, *place: Any) -> Any:
 
 
 def set_state(made: Any, state: Any) -> None:
-    """What loading does by itself, without asking the object for anything: it may answer every name."""
+    """Set the state as loading does, without asking the object for anything: it may answer every name."""
     slots = None
     if isinstance(state, tuple) and len(state) == 2:
         state, slots = state
@@ -493,7 +493,7 @@ def new_of(base: Any, kind: type, *arguments: Any) -> Any:
 
 
 def set_content(made: Any, state: tuple[Any, ...]) -> None:
-    """What an object holds, without the class's own ways to add to it."""
+    """Set what an object holds, without the class's own ways to add to it."""
     held, items, pairs = state
     if held is not None:
         if any("__setstate__" in vars(base) for base in type(made).__mro__):
@@ -525,7 +525,8 @@ def made_by(base: Any, kind: type, *arguments: Any) -> Any:
 
 
 def set_parts(made: Any, state: tuple[Any, ...]) -> None:
-    """What an object holds, its type's own state, and its attributes: the very dictionary where others hold it too."""
+    """Set what an object holds, its type's own state, and its attributes: the very dictionary where others hold it
+    too."""
     own, held, slots, shared, items, pairs = state
     set_content(made, (None, items, pairs))
     if shared:

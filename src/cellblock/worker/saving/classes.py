@@ -24,7 +24,7 @@ _OF_MEMBERS = (
     "_member_names_", "_member_type_", "_use_args_", "_value_repr_", "_new_member_",
     "_flag_mask_", "_singles_mask_", "_all_bits_", "_boundary_", "_inverted_",
 )  # fmt: skip
-"""What members, and combinations of flags, are made with."""
+"""Names that members, and combinations of flags, are made with."""
 
 
 @family(type)
@@ -69,7 +69,7 @@ def _ordered(held: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _is_replaced(value: type) -> bool:
-    """Whether something else is in a library's module where a class of an extension tells that it is."""
+    """True if something else is in a library's module where a class of an extension tells that it is."""
     module: Any = sys.modules.get(module_of(value)) if type(module_of(value)) is str else None
     return is_a(module, types.ModuleType) and is_library(module) and qualname_of(value) in names_in(module)
 
@@ -151,7 +151,7 @@ def _of_ctypes(saving: Saving, value: Any) -> Reduced:
 
 
 def _plain(kind: type, member: Any) -> tuple[Any, ...]:
-    """What makes the member's own value as an object of the type that its enumeration is mixed with."""
+    """Recipe of the member's own value as an object of the type that its enumeration is mixed with."""
     for base, convert in _PLAIN.items():
         if issubclass(kind, base):
             return (convert(member),)
@@ -176,7 +176,7 @@ def _registered(value: type) -> tuple[type, ...] | None:
 
 
 def _is_slot(value: type, one: Any) -> bool:
-    """Whether a class made these itself: descriptors of its slots, of `__dict__` and of `__weakref__`."""
+    """True if a class made these itself: descriptors of its slots, of `__dict__` and of `__weakref__`."""
     kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
     return isinstance(one, kinds) and one.__objclass__ is value
 

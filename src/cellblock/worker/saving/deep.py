@@ -14,9 +14,9 @@ from typing import Any
 _BOUND = 5_000_000
 """Of nested calls; each takes some hundred bytes of the heap."""
 _FOR_VALUES = 1000
-"""How deep the code of values may nest calls, as it may elsewhere."""
+"""Depth to which the code of values may nest calls, as it may elsewhere."""
 _ONE_STACK = sys.version_info < (3, 12)
-"""Whether the bound counts calls of C as well, for which the stack has room only up to the usual bound."""
+"""True if the bound counts calls of C as well, for which the stack has room only up to the usual bound."""
 _Pickler: Any = pickle._Pickler
 _ABSENT = (None,) * 4
 

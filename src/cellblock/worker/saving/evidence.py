@@ -1,4 +1,4 @@
-"""What tells that large memory is still what it was when it was last put away, without reading it.
+"""Evidence that large memory is still what it was when it was last put away, without reading it.
 
 An entry is made only for the memory of objects that the session holds. What is made for the pickling lies where the
 session's own memory was never written, and would look unchanged for ever.
@@ -19,11 +19,11 @@ Unchanged = Callable[[int, int], bool]
 
 
 _HEAD = 64
-"""What comes before the characters of a text takes less."""
+"""Bytes before the characters of a text, at most."""
 
 
 class Evidence:
-    """Where memory lay that the last snapshot put away, in which pieces, and whether it was written since."""
+    """Memory that the last snapshot put away: its place, its pieces, and the marks of writes since."""
 
     def __init__(self, index: bytes, unchanged: Unchanged, put: Put) -> None:
         known = loads(index) if index else {"buffers": [], "targets": {}}
@@ -57,7 +57,8 @@ class Evidence:
         return chunks
 
     def targets(self, blocks: Iterable[dict[str, str]]) -> list[list[str]]:
-        """What the cells' sources set in other objects; only blocks that the last snapshot did not have are parsed."""
+        """Targets that the cells' sources set in other objects; only blocks that the last snapshot did not have are
+        parsed."""
         known, self._targets = self._targets, {}
         for block in blocks:
             key = f"{len(block)}-{sha256(repr(block).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -66,6 +67,6 @@ class Evidence:
         return [chain for chains in self._targets.values() for chain in chains]
 
     def index(self) -> str:
-        """What the next snapshot is to be given."""
+        """Index for the next snapshot."""
         rows = [[*where, chunks] for where, chunks in self._taken.items()]
         return dumps({"buffers": rows, "targets": self._targets}, separators=(",", ":"))

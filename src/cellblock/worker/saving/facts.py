@@ -12,7 +12,7 @@ _MOST = 1000
 _fields: Any = type.__dict__
 _of_modules: Any = ModuleType.__dict__
 module_of: _Read = _fields["__module__"].__get__
-"""What a class tells as its module: of cells' classes it may be anything."""
+"""Reads the module that a class tells: of cells' classes it may be anything."""
 name_of: _Read = _fields["__name__"].__get__
 qualname_of: _Read = _fields["__qualname__"].__get__
 mro_of: _Read = _fields["__mro__"].__get__
@@ -25,7 +25,7 @@ names_in: Callable[[Any], dict[str, Any]] = _of_modules["__dict__"].__get__
 
 
 def is_a(value: object, *kinds: type) -> bool:
-    """Whether a value is of one of these classes, none of which has a metaclass, whatever it tells of its class."""
+    """True if a value is of one of these classes, none of which has a metaclass, whatever it tells of its class."""
     return issubclass(type(value), kinds)
 
 
@@ -59,7 +59,7 @@ def space_of(value: Any) -> dict[Any, Any] | None:
 
 
 def storable(name: str) -> bool:
-    """Whether a name can be a key of a record as it is: it is UTF-8, of some length, without NUL."""
+    """True if a name can be a key of a record as it is: it is UTF-8, of some length, without NUL."""
     return len(name) <= _MOST and sayable(name) == name
 
 

@@ -10,7 +10,7 @@ from cellblock.worker.saving.pickler import Reduced, Saving, named, named_family
 
 @named_family("pandas._libs.internals.Block")
 def _block(_: Saving, value: Any) -> Reduced:
-    """Whether blocks share the object that tells where their columns are is chance."""
+    """Reduce a block, without the object that tells where its columns are: it is chance which blocks share it."""
     made, (values, at, dimensions), *_rest = value.__reduce__()
     at = slice(at.start, at.stop, at.step) if type(at) is slice else at
     return made, (values, at, dimensions), value.refs, None, None, building.set_block_references

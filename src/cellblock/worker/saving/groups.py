@@ -1,4 +1,4 @@
-"""Which names are saved together, and the order: definitions come before what needs them."""
+"""Groups of names that are saved together, in order: definitions come before what needs them."""
 
 from __future__ import annotations
 

@@ -96,14 +96,14 @@ REMEDIES = {
     "_blake2.blake2b": _DIGEST,
     "_blake2.blake2s": _DIGEST,
 }
-"""What values of these types are, by the full names of the types, and what keeps a name that is bound to one."""
+"""Descriptions of values by the full names of their types, and the remedies that keep a name bound to one."""
 REFUSED = frozenset(
     name
     for name in REMEDIES
     if name.split(".")[0] in ("threading", "subprocess", "multiprocessing", "concurrent", "asyncio", "weakref")
     or name == "tempfile.TemporaryDirectory"
 )
-"""What would be saved as if it were data, and be dead afterwards. Subclasses too."""
+"""Types that would be saved as if they were data, and be dead afterwards. Subclasses too."""
 
 
 def _has_file(connection: Any) -> bool:
@@ -115,12 +115,12 @@ def _has_file(connection: Any) -> bool:
 
 
 def is_held(lock: Any) -> bool:
-    """Whether somebody holds a lock, of either kind."""
+    """True if somebody holds a lock, of either kind."""
     return not repr(lock).startswith("<unlocked")
 
 
 def is_closed(value: Any) -> bool:
-    """Whether a file is closed; of what stands for one, whether it holds none that is open."""
+    """True if a file is closed; of what stands for one, whether it holds none that is open."""
     return bool(value.closed)
 
 
@@ -166,7 +166,7 @@ def kind_of(value: object) -> str:
 
 
 def advice(value: object) -> tuple[str, str]:
-    """What a value is that cannot be saved, and the remedy."""
+    """Description of a value that cannot be saved, and the remedy."""
     for kind in mro_of(type(value)):
         found = REMEDIES.get(full_name(kind))
         if found is not None:
@@ -177,7 +177,7 @@ def advice(value: object) -> tuple[str, str]:
 
 
 def path_to(culprit: object, value: object, name: str) -> str | None:
-    """How an object is reached from a name's value: `x[3].lock`. None where that is not seen."""
+    """Path to an object from a name's value: `x[3].lock`. None where that is not seen."""
     if culprit is value:
         return name
     seen: dict[int, tuple[int, Any]] = {id(value): (0, value)}

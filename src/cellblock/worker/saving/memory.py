@@ -1,4 +1,4 @@
-"""Where the memory lies that an object shows to others."""
+"""Addresses of memory that an object shows to others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STRIDED = 0x0018  # PyBUF_STRIDES
 
 
 def address_of(exporter: Any) -> int:
-    """Where the first byte lies of what an object shows."""
+    """Address of the first byte that an object shows."""
     view = _View()
     _get(exporter, ctypes.byref(view), _STRIDED)
     try:

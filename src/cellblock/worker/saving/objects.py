@@ -78,7 +78,7 @@ def giver_of(kind: type) -> type:
 
 
 def is_given(giver: type, origins: Origins) -> bool:
-    """Whether Python's own code says it, and not that of cells or of a package."""
+    """True if Python's own code says it, and not that of cells or of a package."""
     ways = [attributes_of(giver)[name] for name in _GIVES if name in attributes_of(giver)]
     return all(
         _of_library(origins.space(one.__globals__)) if is_a(one, FunctionType) else _is_standard(giver, origins)
@@ -108,7 +108,7 @@ class _Parts:
         self._has_space = _dict_offset_of(kind) != 0
         asked = {name for base in mro_of(kind) if not _is_c(base, origins) for name in attributes_of(base)}
         self.needed = not self._sets and not asked.isdisjoint(("__getattr__", "__getattribute__"))
-        """Whether code of the class could stand in the way, or attributes be left out."""
+        """True if code of the class could stand in the way, or attributes be left out."""
         if self._given and not _is_standard(kind, origins):
             hooked = not own.isdisjoint(_HOOKS) or {"__slots__", "__setattr__"} <= own
             self.needed |= reduces or (origins.of(kind) is None and hooked)
@@ -159,7 +159,7 @@ class _Parts:
 
 
 def split(attributes: Any) -> tuple[Any, Any]:
-    """What `__getstate__` gives as attributes and slots, None for none."""
+    """Attributes and slots that `__getstate__` gives, None for none."""
     return attributes if is_a(attributes, tuple) else (attributes, None)
 
 
@@ -177,7 +177,7 @@ def shared_space(value: Any) -> Any:
 
 
 def _is_plain(state: Any) -> bool:
-    """Whether a state is no more than attributes, or those and slots."""
+    """True if a state is no more than attributes, or those and slots."""
     parts = state if type(state) is tuple and len(state) == 2 else (state,)
     return all(one is None or is_a(one, dict) for one in parts)
 
@@ -189,7 +189,7 @@ def _slots_of(kind: type) -> list[str]:
 
 
 def _references(value: Any) -> int:
-    """How often the `__dict__` of an object is referred to, as this function sees it."""
+    """Number of references to the `__dict__` of an object, as this function sees it."""
     space = space_of(value)
     return sys.getrefcount(space)
 

@@ -1,4 +1,4 @@
-"""Which functions, classes and dictionaries belong to modules that a new process can import, and are saved by name."""
+"""Functions, classes and dictionaries that belong to modules that a new process can import, and are saved by name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Origins:
         return name if standing or name in sys.builtin_module_names else None
 
     def is_made(self, value: ModuleType) -> bool:
-        """Whether cells made a module that stands among those that are imported, and in no package that is.
+        """True if cells made a module that stands among those that are imported, and in no package that is.
 
         Those in which Cython keeps the types that its modules share have no origin either.
         """
@@ -114,7 +114,7 @@ def _held(value: object, module: str, path: str) -> str | None:
 
 
 def _part(found: Any, part: str) -> Any:
-    """What a module, a class with its bases, or the attributes of another object hold under a name."""
+    """Attribute of a module, of a class with its bases, or of another object, under a name."""
     if is_a(found, type):
         return next((held[part] for held in map(attributes_of, mro_of(found)) if part in held), _MISSING)
     if not is_a(found, ModuleType):

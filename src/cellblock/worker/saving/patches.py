@@ -42,7 +42,7 @@ def find(chains: Iterable[list[str]], namespace: dict[str, Any], origins: Origin
 
 
 def value_of(patch: Patch) -> tuple[Any, ...]:
-    """What is there now; nothing where it was deleted."""
+    """The present value; empty where it was deleted."""
     found: Any = sys.modules.get(patch.module)
     for part in patch.path.split("."):
         found = _held(found).get(part, _ABSENT)
@@ -52,7 +52,7 @@ def value_of(patch: Patch) -> tuple[Any, ...]:
 
 
 def _held(holder: Any) -> Mapping[str, Any]:
-    """What a module or a class holds itself."""
+    """Attributes that a module or a class holds itself."""
     if is_a(holder, type):
         return attributes_of(holder)
     return names_in(holder) if is_a(holder, ModuleType) else own_attributes(holder) or {}

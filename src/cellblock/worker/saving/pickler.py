@@ -35,9 +35,10 @@ FAMILIES: list[tuple[type, Reducer]] = []
 NAMED: dict[str, Reducer] = {}
 """Of types of packages, by their full names."""
 registered: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
-"""What cells registered: of each type, what saves a value and what makes it again. Not fixed, so not in capitals."""
+"""Functions that cells registered: for each type, one that saves a value and one that makes it again. Not fixed, so
+not in capitals."""
 OF_LOADER = ("shared", "array", "original", "hand")
-"""What streams call that needs the loading itself."""
+"""Functions that streams call and that need the loading itself."""
 
 
 def reducer(*kinds: type) -> Callable[[Reducer], Reducer]:
@@ -111,7 +112,7 @@ class Bound:
 
 
 class Saving:
-    """What reducers have to know of the group that is pickled: what it defines itself, and what lies elsewhere."""
+    """Context for reducers about the group that is pickled: its own definitions, and those that lie elsewhere."""
 
     def __init__(
         self,
@@ -147,7 +148,7 @@ class Saving:
         self.spaces: list[list[str]] = []
         self._held: dict[int, set[int]] = {}
         self.kept: list[Any] = []
-        """What was made while pickling and whose identity the memo relies on."""
+        """Objects made while pickling, on whose identity the memo relies."""
         self.memory: dict[int, Any] = {}
         """Plain arrays that stand for the memory of those of derived classes, by the ids of these."""
         self.views: dict[int, bool] = {}
@@ -155,7 +156,7 @@ class Saving:
         self._of_modules: dict[str, SpaceOf] = {}
         self.last: Any = None
         self.deep = False
-        """Whether values nest so deep that the standard pickler gives up."""
+        """True if values nest so deep that the standard pickler gives up."""
         self._how = how
         self._memo: dict[int, tuple[int, Any]] = {id(BUILDER): (0, BUILDER)}
         self._take_space(namespace, ["main"])
@@ -173,14 +174,14 @@ class Saving:
                 items, pairs = (None, list(one.items())) if type(one) is dict else (list(one), None)
                 self.later.append((building.set_content, (one, (None, items, pairs))))
         self.begin = len(self._memo)
-        """How much is in the memo before anything is written."""
+        """Size of the memo before anything is written."""
 
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
         self.spaces.append(how)
         self._memo[id(space)] = (len(self._memo), space)
 
     def space_of(self, mapping: dict[str, Any]) -> Any:
-        """What the globals of a function are written as."""
+        """Form in which the globals of a function are written."""
         module = self.origins.space(mapping)
         return mapping if module is None else self._of_modules.setdefault(module, SpaceOf(module))
 
@@ -326,7 +327,7 @@ _HEAP = 1 << 9
 
 
 def _of_exactly(kind: type, table: dict[type, T]) -> T | None:
-    """What a table says of a type, whose metaclass may refuse to be hashed or compared."""
+    """Entry of a table for a type, whose metaclass may refuse to be hashed or compared."""
     return next((found for one, found in table.items() if one is kind), None)
 
 
@@ -366,7 +367,7 @@ class _Referring(_Fast):
 
 
 def is_full(one: types.CellType) -> bool:
-    """Whether a closure's cell holds something yet."""
+    """True if a closure's cell holds something yet."""
     try:
         one.cell_contents  # noqa: B018
     except ValueError:

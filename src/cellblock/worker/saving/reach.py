@@ -1,4 +1,4 @@
-"""Which names a function can reach: those it mentions, and those that the functions it can call mention."""
+"""Names that a function can reach: those it mentions, and those that the functions it can call mention."""
 
 from __future__ import annotations
 

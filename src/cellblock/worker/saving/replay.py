@@ -1,4 +1,5 @@
-"""What can be had of a record that another version of Python wrote: its imports and definitions, run again."""
+"""The parts that can be had of a record that another version of Python wrote: its imports and definitions, run again.
+"""
 
 from __future__ import annotations
 

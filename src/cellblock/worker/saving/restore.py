@@ -97,7 +97,7 @@ class Restoring:
         """The types of what was raised by groups that could not be loaded, and of what that came from: errors
         themselves hold what was loaded."""
         self.short = False
-        """Whether there was no memory for a group: nothing more is loaded."""
+        """True if there was no memory for a group: nothing more is loaded."""
         self._loading: set[str] = set()
         self._being_read: dict[str, None] = {}
         self._postponed: set[str] = set()
@@ -145,7 +145,7 @@ class Restoring:
             self._announce(next(reversed(self._being_read)))
 
     def _origin(self, name: str) -> tuple[Any, ...] | None:
-        """What a module was made of, where that was saved."""
+        """Origin of a module, where that was saved."""
         label = f"{IMPORT}{name}"
         key = self._ambient.get(label)
         return self._loaded[key][0][label] if key is not None and self.bring_group(key) else None
@@ -252,7 +252,7 @@ class Restoring:
         return named[label] if isinstance(label, str) else anonymous[label]
 
     def original(self, module: str, path: str) -> Any:
-        """What a module holds, or held before a cell's change to it was applied."""
+        """Attribute of a module as it was before a cell's change to it was applied."""
         known = self.originals.get((module, path))
         return known if known is not None else building.attribute(module, path)
 
@@ -317,7 +317,7 @@ class Restoring:
         return reached
 
     def _attempt(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]] | BaseException:
-        """What a group holds, or what the values' own code raises, which may leave with SystemExit too.
+        """Contents of a group. Raises what the values' own code raises, which may be SystemExit too.
 
         Short: CPython enters a handler that is further into a function than 256 instructions with an object that it
         makes, and tries for ever where there is no memory left for that.
@@ -361,12 +361,12 @@ def _is_of_memory(error: BaseException) -> bool:
 
 
 def _size(group: dict[str, Any]) -> int:
-    """How many bytes a group was saved as, at most."""
+    """Most bytes that a group was saved as."""
     return CHUNK * (len(group["stream"]) + sum(len(chunks) for _, chunks in group["buffers"]))
 
 
 def _has_room(size: int) -> bool:
-    """Whether so much memory is left, or plenty: then a value's own code has raised MemoryError for no lack of it."""
+    """True if so much memory is left, or plenty: then a value's own code has raised MemoryError for no lack of it."""
     try:
         mmap.mmap(-1, max(size, _PLENTY), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except OSError:
@@ -390,7 +390,7 @@ class _Reading:
         self.taken: Taken = []
 
     def read(self) -> tuple[tuple[dict[str, Any], Sequence[Any]], Unpickler]:
-        """What the group holds, and the unpickler, whose memo others may refer to."""
+        """Contents of the group, and the unpickler, whose memo others may refer to."""
         restoring = self._restoring
         own = {"array": self.array, "hand": self.hand, "original": restoring.original, "shared": restoring.shared}
         finder = restoring.finder

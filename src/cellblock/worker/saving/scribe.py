@@ -73,7 +73,7 @@ class _Teller:
         self.work = Work()
         self.known: set[str] = set()
         self.had: set[str] = set()
-        """What the host got of an earlier scribe of this state."""
+        """Addresses that the host got of an earlier scribe of this state."""
         self.new: set[str] = set()
         """Of what was put away, what the host did not have."""
 

@@ -123,7 +123,7 @@ class _Snapshot:
         self._shared: set[int] = set()
         """Roots, as `find` gives them, of which another group refers to single objects."""
         self._memos: dict[str, dict[int, int]] = {}
-        """Where those of a group are in the memo of its pickle, by their ids."""
+        """Places in the memo of a group's pickle, by ids."""
         self._numbers: dict[int, int] = {}
         """Of definitions without a name: their position in their group."""
 
@@ -267,7 +267,7 @@ class _Snapshot:
         return True
 
     def _sink(self, pieces: dict[str, Piece] | None = None) -> Sink:
-        """What a stream is written to; `pieces` are to be those that it is put away in."""
+        """Sink for a stream; `pieces` are to be those that it is put away in."""
 
         def put(piece: memoryview | bytes) -> str:
             address = self._put(piece)
@@ -395,7 +395,7 @@ class _Snapshot:
             self._memos[key] = {one: numbers[place] if numbers else place for one, (place, _) in held}
 
     def references(self, roots: list[int]) -> dict[int, tuple[str, int]]:
-        """What of other groups these roots share, by ids: the key of the group, and the place in its memo."""
+        """Objects of other groups that these roots share, by ids: the key of the group, and the place in its memo."""
         found = {}
         for root in roots:
             for one, holder in self._walk.touched.get(root, {}).items():
@@ -408,7 +408,7 @@ class _Snapshot:
         return found
 
     def elsewhere(self, value: Any, key: str) -> tuple[str, str | int] | None:
-        """Where a definition is that is not of this group."""
+        """Place of a definition that is not of this group."""
         number = self._walk.definitions.get(id(value))
         if number is None:
             return None
@@ -507,7 +507,7 @@ class _Writing:
         return place
 
     def _keep_buffer(self, buffer: Any) -> None:
-        """What a value's own pickling puts out of band."""
+        """Keep a buffer that a value's own pickling puts out of band."""
         self._pickled.append(self._put(buffer.raw()))
 
     def _keep_array(self, data: Any, owner: Any) -> int:

@@ -1,4 +1,4 @@
-"""What a pickler writes to, and an unpickler reads from: pieces that are put away, and fetched, by address."""
+"""Streams for picklers and unpicklers: pieces that are put away, and fetched, by address."""
 
 from __future__ import annotations
 
@@ -98,17 +98,17 @@ def put_pieces(data: Any, put: Put) -> Iterator[str]:
 
 
 def reading(chunks: Sequence[str], get: Get) -> Source | BytesIO:
-    """What an unpickler is to read: one piece as it is, several one after the other."""
+    """Source for an unpickler: one piece as it is, several one after the other."""
     return BytesIO(get(chunks[0])) if len(chunks) == 1 else Source(chunks, get)
 
 
 def gather(get: Get) -> Fill:
-    """What fills memory with pieces that are got one by one."""
+    """A function that fills memory with pieces that are got one by one."""
     return lambda chunks, room: Source(chunks, get).readinto(room)
 
 
 class Source:
-    """What an unpickler reads: pieces one after the other, each fetched when its turn comes."""
+    """Stream for an unpickler: pieces one after the other, each fetched when its turn comes."""
 
     __slots__ = ("_at", "_chunks", "_get", "_piece")
 

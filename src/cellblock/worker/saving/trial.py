@@ -27,11 +27,11 @@ _OF_FILES = "sqlite3.OperationalError"
 
 Piece = bytes | memoryview
 Say = Callable[[str, list[list[str]]], None]
-"""Which group is loaded next, "" after the last, and since then failed: keys and reasons."""
+"""Report of the group that is loaded next, "" after the last, and of those that failed since: keys and reasons."""
 
 
 class Trial:
-    """What is to be loaded. `is_new` tells whether bytes were put away by this snapshot first."""
+    """A trial load. `is_new` tells whether bytes were put away by this snapshot first."""
 
     def __init__(self, is_new: Callable[[str], bool]) -> None:
         self._is_new = is_new
@@ -40,7 +40,7 @@ class Trial:
         self._fresh: list[str] = []
         self._left = MOST_BYTES
         self.originals: dict[tuple[str, str], Any] = {}
-        """What cells have replaced in modules and values refer to."""
+        """Originals that cells have replaced in modules and values refer to."""
 
     def take(self, group: dict[str, Any], pieces: Mapping[str, Piece], *, defines: bool) -> None:
         """Hold a group that was written, if it is to be loaded; of those that define something, others need them."""
@@ -84,7 +84,7 @@ class Trial:
         say("", failed)
 
     def _is_of_walls(self, key: str, restoring: Restoring) -> bool:
-        """Whether a group, or one that it needs, failed by what this process may not do."""
+        """True if a group, or one that it needs, failed by what this process may not do."""
         needs = {group["key"]: group["needs"] for group in self._groups}
         seen, work = {key}, [key]
         while work:

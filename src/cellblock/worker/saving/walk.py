@@ -1,4 +1,4 @@
-"""Which objects each root reaches: roots that reach the same one are to be saved together.
+"""Objects that each root reaches: roots that reach the same one are to be saved together.
 
 The collector tells what an object refers to, for many objects in one call. What is saved by name, such as modules, is
 not entered; classes and functions of cells are roots of their own, which others need.
@@ -72,7 +72,7 @@ _SKIPPED = frozenset(("_abc_impl",))
 
 
 class Kinds(dict[int, int]):
-    """How the walk treats the objects of each type, by its `id`: a metaclass may refuse to be hashed."""
+    """Treatment of the objects of each type in the walk, by its `id`: a metaclass may refuse to be hashed."""
 
     def __init__(self, origins: Origins) -> None:
         super().__init__()
@@ -194,10 +194,11 @@ class Walk:
         self.failed: dict[int, BaseException] = {}
         """Roots that could not be walked."""
         self.touched: dict[int, dict[int, int]] = {}
-        """What roots that tie nothing share with others: objects by their ids, each with the root that holds it."""
+        """Objects that roots which tie nothing share with others: objects by their ids, each with the root that holds
+        it."""
         self._loose: list[int] = []
         self.originals: dict[tuple[str, str], Any] = {}
-        """What cells have replaced in modules and values refer to, by module and path."""
+        """Originals that cells have replaced in modules and values refer to, by module and path."""
         self.hashed: set[int] = set()
         """Roots that hold objects whose `__hash__` is code of Python's, and that hold more than text and numbers."""
         self._large: list[tuple[int, int]] = []
@@ -268,11 +269,11 @@ class Walk:
             self._parents[max(one, other)] = min(one, other)
 
     def reaches(self, value: object) -> bool:
-        """Whether some root holds this object."""
+        """True if some root holds this object."""
         return id(value) in self.owner or id(value) in self.definitions
 
     def defines(self, number: int) -> bool:
-        """Whether a root is a class or function by value."""
+        """True if a root is a class or function by value."""
         return self.definitions.get(id(self.values[number])) == number
 
     def is_namespace(self, space: dict[str, Any]) -> bool:
@@ -453,7 +454,7 @@ class Walk:
                 self.needs[root].add(known)
 
     def _parts(self, definition: Any, root: int) -> list[Any]:
-        """What a class or function of a cell's is made of."""
+        """Parts of a class or function of a cell's."""
         if is_class(definition):
             return parts_of_class(definition)
         if type(definition) is not types.FunctionType:
@@ -474,7 +475,7 @@ class Walk:
         return [storage, tensor.grad, tensor.__dict__]
 
     def _tie_weak(self) -> None:
-        """What a weak reference leads to is in its group, where anything else holds it."""
+        """Put the target of a weak reference into its group, where anything else holds it."""
         for root, reference in self._weak:
             target = target_of(reference)
             if target is not None:
@@ -484,7 +485,7 @@ class Walk:
 
 
 def _are_values(found: Sequence[Any]) -> bool:
-    """Whether all are numbers and the like: by identity, at best of the one type that there is."""
+    """True if all are numbers and the like: by identity, at best of the one type that there is."""
     if not found:
         return True
     first = type(found[0])
@@ -501,7 +502,7 @@ def parts_of_class(definition: type) -> list[Any]:
 
 
 def is_class(value: object) -> bool:
-    """Whether a value is a class."""
+    """True if a value is a class."""
     return issubclass(type(value), type)
 
 
@@ -509,7 +510,7 @@ _bases_of = type.__dict__["__bases__"].__get__
 
 
 def parts_of_variable(definition: Any) -> list[Any]:
-    """What a type variable or the like is made of."""
+    """Parts of a type variable or the like."""
     names = ("__bound__", "__constraints__", "__supertype__", "__value__", "__type_params__", "__default__")
     return [getattr(definition, name, None) for name in names]
 
@@ -523,7 +524,7 @@ def class_of(proxy: Any) -> type | None:
 
 
 def target_of(reference: Any) -> Any:
-    """What a weak reference or proxy leads to, None where it is gone."""
+    """Target of a weak reference or proxy, None where it is gone."""
     if is_a(reference, weakref.ref):
         return weakref.ref.__call__(reference)
     return ctypes.cast(_target_of(id(reference)), ctypes.py_object).value
@@ -535,7 +536,7 @@ _target_of.argtypes, _target_of.restype = (ctypes.c_void_p,), ctypes.c_void_p
 
 
 def is_plain_tensor(tensor: Any) -> bool:
-    """Whether a tensor of PyTorch is its storage, where it lies in it, and a gradient."""
+    """True if a tensor of PyTorch is its storage, where it lies in it, and a gradient."""
     torch: Any = sys.modules["torch"]
     return (
         type(tensor) in (torch.Tensor, torch.nn.Parameter)

@@ -34,7 +34,7 @@ _CANARY = "_ipython_canary_method_should_not_exist_"
 
 
 def bundle(value: object, max_text: int) -> Bundle:
-    """What to show for `value`. Always holds text/plain: its repr, the middle cut to `max_text` characters.
+    """MIME bundle of `value`. Always holds text/plain: its repr, the middle cut to `max_text` characters.
 
     Runs the value's own code. Whatever it raises costs the one part it was to give; the host's interrupt passes.
     """
@@ -115,7 +115,7 @@ def _add(parts: Parts, mime: str, part: object) -> None:
 
 
 def _call(value: object, name: str, **options: object) -> object:
-    """What a `_repr_*_` method gives; None where there is none or it raises. A class shows as a class."""
+    """Result of a `_repr_*_` method; None where there is none or it raises. A class shows as a class."""
     try:
         method = getattr(value, name, None)
         if not callable(method) or (isinstance(value, type) and not isinstance(method, MethodType)):

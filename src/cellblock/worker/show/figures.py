@@ -50,7 +50,7 @@ def close_shown(value: object) -> None:
 
 
 def is_figure(value: object) -> bool:
-    """Whether a value is a matplotlib figure, by its type and not by what it says of itself."""
+    """True if a value is a matplotlib figure, by its type and not by what it says of itself."""
     figure = getattr(modules.get("matplotlib.figure"), "Figure", None)
     return isinstance(figure, type) and issubclass(type(value), figure)
 

@@ -24,7 +24,7 @@ class Tool:
         self._maker = _hidden
 
     def use(self, times=1):
-        """What it does."""
+        """Do something."""
         return f"{self.name} " * times
 
 

@@ -15,7 +15,7 @@ class Vault:
         self._secret = CANARY
 
     def name(self):
-        """What it is called."""
+        """Its name."""
         return self._name
 
     @property

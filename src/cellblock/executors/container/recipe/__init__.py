@@ -1,4 +1,4 @@
-"""What an image for sessions is made of. Beside this lie the files that go into one, or say what does."""
+"""Recipe of an image for sessions. The files beside this one go into an image, or list what does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTAINERFILE, FINISH, STACK, PIP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What is to be made. With `suite` it is made of that Debian's packages, and `base` is not looked at.
+    """Description of an image to make. With `suite` it is made of that Debian's packages, and `base` is not looked at.
 
     `python` is the version of the base's, `3.13` say, for bases that do not tell by PYTHON_VERSION; only `data` asks.
     """

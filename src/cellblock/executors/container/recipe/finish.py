@@ -103,7 +103,7 @@ def _compile() -> None:
 
 
 def _sites() -> list[Path]:
-    """Where packages lie. Debian's python3 has its own next to the usual."""
+    """Directories of packages. Debian's python3 has its own next to the usual."""
     return [Path(folder) for folder in sys.path if folder.endswith("-packages") and os.path.isdir(folder)]
 
 

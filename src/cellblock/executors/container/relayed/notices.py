@@ -1,4 +1,4 @@
-"""What a relay may tell, and nothing else.
+"""Notices that a relay may send; nothing else is taken.
 
 Security border: every byte comes from inside a container.
 """
@@ -36,7 +36,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_held(value: object) -> bool:
-    """What is held, in the relay's own words alone: a cell is told them as the host's."""
+    """True for a description of what is held in the relay's own words alone: a cell is told them as the host's."""
     return isinstance(value, str) and _HELD.fullmatch(value) is not None
 
 

@@ -59,7 +59,7 @@ class Pump:
 
     @property
     def said(self) -> str:
-        """What was on the standard error, in one line."""
+        """One line of what was on the standard error."""
         return reason_in(ascii(self._heard.decode(errors="replace"))[1:-1].replace("\\n", " "))
 
     def await_end(self) -> None:
@@ -100,7 +100,7 @@ class Pump:
         return channel in others and not self._serve()
 
     def _patience(self) -> float | None:
-        """How long an answer that is owed is waited for; TimeoutError once that is over."""
+        """Seconds to wait for an answer that is owed; TimeoutError once that is over."""
         if not self._due:
             return None
         now = time.monotonic()
@@ -197,7 +197,7 @@ class Pump:
         self.let_go()
 
     def _await(self, process: subprocess.Popen[bytes]) -> bool:
-        """Whether the engine's command has ended in time. It is read from meanwhile, or it would wait for that."""
+        """True if the engine's command has ended in time. It is read from meanwhile, or it would wait for that."""
         deadline = time.monotonic() + _ENDING_SECONDS
         said = self._said_on.fileno()
         os.set_blocking(said, False)
@@ -226,7 +226,7 @@ class Pump:
 
 
 def _how(status: int, said: str) -> str:
-    """How the engine's command ended, in words."""
+    """The end of the engine's command, in words."""
     if status < 0:
         return f"the engine's command was ended by {signal.Signals(-status).name}"
     if status in (137, 143):

@@ -21,9 +21,10 @@ from cellblock.worker.relayed.relay import TMP
 
 _MEBI = 2**20
 _KERNEL_BYTES, _IMAGE_BYTES = 640 * _MEBI, 512 * _MEBI
-"""What the runtime's own kernel takes, with what is filled before the relay looks; an interpreter and its packages."""
+"""Memory of the runtime's own kernel, with what is filled before the relay looks, and of an interpreter and its
+packages."""
 _PROCESS_BYTES = 4 * _MEBI
-"""What a process comes to that is a copy of another and does nothing."""
+"""Memory of a process that is a copy of another and does nothing."""
 _KERNEL_PROCESSES = 512
 """Threads of the host's that serve as the processors and processes of that kernel."""
 
@@ -47,7 +48,7 @@ class Contained:
 
     @property
     def pid(self) -> int:
-        """What of the host's runs it."""
+        """The host's process that runs it."""
         told = ask(self.engine.words("inspect", "--type", "container", "--format", "{{.State.Pid}}", self.name))
         return int(told.stdout.strip() or 0)
 
@@ -69,7 +70,7 @@ class Contained:
 
 
 def memory_bytes(limits: ExecutionLimits) -> int:
-    """What the container of a session within its limits may come to."""
+    """Most memory that the container of a session within its limits may take."""
     processes = limits.max_processes * _PROCESS_BYTES
     return limits.max_memory_mb * _MEBI + processes + _IMAGE_BYTES + _KERNEL_BYTES
 
