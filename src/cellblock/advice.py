@@ -12,9 +12,9 @@ _PROGRAM = re.compile(
     r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|"
     r"session\.[a-z]|session\[|state=|flush\(\)|isolated|the session a tool"
 )
-"""What only the program around a session can do."""
+"""Advice that only the program around a session can follow."""
 _TO_ITS_AUTHOR = re.compile(r"(?:register|open|give|raise|list|install|grant|leave) ")
-"""How advice begins that is for the author, once what it is about has gone."""
+"""Beginning of advice that is for the author, once what it is about has gone."""
 _INSTEAD = (
     ('bind what it asks for to a name before the cell (session["name"] = …)', "write the answer into the code"),
     ("run commands with session.shell(…)", "run commands with subprocess.run"),
@@ -37,7 +37,7 @@ _PLACE = re.compile(r'network=\["([^"]{1,300})"\]')
 
 
 def for_model(hint: str) -> str:
-    """What the code that failed can do otherwise; "" where that is nothing."""
+    """Advice for the code that failed; "" for none."""
     for said, instead in _INSTEAD:
         hint = hint.replace(said, instead)
     return "; ".join(filter(None, map(_of_the_code, hint.split("; "))))

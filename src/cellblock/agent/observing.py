@@ -34,7 +34,7 @@ def outcome(cell: Cell) -> str:
 
 
 def remarks(cell: Cell) -> list[str]:
-    """What the model should know beyond the output: why names are gone or will not last."""
+    """Remarks for the model beyond the output: why names are gone or will not last."""
     return list(map(str, cell.lost[:_MOST_NAMES]))
 
 

@@ -70,7 +70,7 @@ def _copied(kind: type) -> Callable[..., Any]:
 
 
 def _pairs(values: Any) -> Any:
-    """What a mapping is made of, or updated with: a mapping as it is."""
+    """Argument that a mapping is made of, or updated with: a mapping as it is."""
     return values if hasattr(type(values), "keys") else hashed(values)
 
 

@@ -338,7 +338,7 @@ WRITABLE = (
 """Names with two underscores that may be set, on what the code itself made."""
 
 LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__"])
-"""What source of the library asks classes, and is told as far as its world knows them."""
+"""Attributes that source of the library reads of classes, as far as its world knows them."""
 
 LIBRARY_WRITES = frozenset(
     [
@@ -351,7 +351,7 @@ LIBRARY_WRITES = frozenset(
         "__setstate__",
     ]
 )
-"""What source of the library sets on classes of the code's own, beside `WRITABLE` names."""
+"""Attributes that source of the library sets on classes of the code's own, beside `WRITABLE` names."""
 
 REFUSED_BUILTINS = frozenset(
     [

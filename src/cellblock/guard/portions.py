@@ -57,7 +57,7 @@ def hashed(values: Any) -> Any:
 
 
 def fed(values: Any, bytes: int = 0) -> Any:
-    """What C code may go through in place of some values: themselves where they are few or plain, else in portions."""
+    """Iterable for C code in place of some values: themselves where they are few or plain, else in portions."""
     kind = type(values)
     if kind in _HELD:
         size = len(values)

@@ -91,7 +91,7 @@ before it is committed by its source alone."""
 _READ_SECONDS = LOCK_SECONDS
 """Seconds that a caller who has read something waits for the commit of what it read from."""
 _WITHOUT_STATE = ("unsaved", "stopped", "overwritten", "host")
-"""What the detail of a commit says where that has no state."""
+"""Mark in the detail of a commit that has no state."""
 _NEWEST_SECONDS = 10.0
 """Seconds that the newest step waits for its state when its commit is made. No step waits for it meanwhile."""
 
@@ -132,7 +132,7 @@ class _Step:
     amends: str | None = None
     """The id of the commit of its parent, which has no state, where it is no step: it has that commit made with one."""
     place: int = 0
-    """How often the session had gone elsewhere: once it has again, its commit is not amended any more."""
+    """Number of times the session had gone elsewhere: once it has again, its commit is not amended any more."""
     was_let_go: bool = False
     failed: bool = False
     tried: bool = False
@@ -187,7 +187,7 @@ class Lasting:
         self._is_back = False
         """True once the session went back since the newest snapshot was made."""
         self._place = 0
-        """How often it has gone back, or elsewhere."""
+        """Number of times it has gone back, or elsewhere."""
         self._trials: list[_Step] = []
         """Steps whose commits are made, and of which what is new is being loaded once."""
         self._known_suspects: Known = {}
@@ -1314,8 +1314,8 @@ def _is_left(find: weakref.ref[Lasting]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Lacks:
-    """What a commit lacks of its state: names that could not be saved; names that cannot be loaded, with their groups;
-    or all of it, as the cells `since` one of this number do, and the `failure` to save it, where that was tried.
+    """Parts of a state that its commit lacks: names that could not be saved; names that cannot be loaded, with their
+    groups; or all of it, as the cells `since` one of this number do, and the `failure` to save it, if that was tried.
     """
 
     missing: tuple[Lost, ...] = ()

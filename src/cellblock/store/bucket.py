@@ -30,7 +30,7 @@ _STATUS = re.compile(r"status(?: code)?:? (\d{3})\b", re.IGNORECASE)
 _PATIENCE = timedelta(seconds=10)
 """Longest time for which a bucket that does not answer is asked again."""
 _ANSWER_SECONDS, _SLOWEST = 10.0, 1 << 20
-"""How long an answer is waited for, which for a body that is put begins as that is sent: so many bytes a second."""
+"""Seconds to wait for an answer, which for a body that is put begin as that is sent: so many bytes a second."""
 _PROVIDERS = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE", "ab": "AZURE"}
 _CLIENT = (
     "allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only", "pool_idle_timeout",

@@ -31,7 +31,7 @@ def parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def loads(text: bytes) -> Any:
-    """What ASCII JSON says; ValueError for what is none, or nested deeper than 500. Costs linear time."""
+    """Value of ASCII JSON; ValueError for what is none, or nested deeper than 500. Costs linear time."""
     if len(text) <= _PIECE:
         return _loads(text.decode("ascii"))
     root, spine, open_, at = None, list[Any](), b"", 0

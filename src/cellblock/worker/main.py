@@ -135,7 +135,7 @@ def run(
 
 
 def _leave(self: object, code: object = None) -> NoReturn:
-    """What `exit()` and `quit()` do in a cell: end it. Python's own close stdin first, which later cells have too."""
+    """`exit()` and `quit()` of a cell: they end it. Python's own close stdin first, which later cells have too."""
     raise SystemExit(code)
 
 

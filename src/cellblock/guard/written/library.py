@@ -65,7 +65,7 @@ class Library:
         self._kind: type | None = None
 
     def spelled(self) -> dict[str, Any]:
-        """What rewritten source of the library calls by names that no source can spell."""
+        """Functions that rewritten source of the library calls by names that no source can spell."""
         asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
         found = {spelling.LIBRARY + name: asked[name] for name in LIBRARY_READS}
         return found | {spelling.SETTABLE: self.settable, spelling.PUT: self.put}
@@ -75,7 +75,7 @@ class Library:
         return id(globals) in self._by_globals
 
     def module(self, name: str) -> dict[str, Any]:
-        """What a written module holds."""
+        """Members of a written module."""
         found = self._spaces.get(name)
         if found is None:
             found = self._spaces[name] = {"__name__": name, "__doc__": None, "__builtins__": self._world.builtins}
@@ -100,7 +100,7 @@ class Library:
     # --------------------------------------------------------------------------------- imports
 
     def imported(self, name: str, fromlist: Any) -> Any:
-        """What `import` gives library code: written modules whole, of others what the world has in their place."""
+        """Result of `import` for library code: written modules whole, of others what the world has in their place."""
         found = self._part(name)
         return found if fromlist or "." not in name else self._part(name.partition(".")[0])
 

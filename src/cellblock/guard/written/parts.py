@@ -1,4 +1,4 @@
-"""What written modules are given: of modules written in C, of those that have a stand-in, and in place of parts."""
+"""Parts for written modules: of modules written in C, of those that have a stand-in, and in place of parts."""
 
 from __future__ import annotations
 

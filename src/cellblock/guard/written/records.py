@@ -1,4 +1,4 @@
-"""What `dataclasses` is told of the host's dataclasses, and of the world that it makes some in."""
+"""Stand-ins for `dataclasses`: for the host's dataclasses, and for making new ones in a world."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTS = tuple(
     for name in ("init", "repr", "hash", "compare", "metadata", "kw_only", "doc")
     if name in vars(dataclasses.Field)["__slots__"]
 )
-"""What a field is made of beside its default, in the order in which it takes them."""
+"""Arguments of a field beside its default, in the order in which it takes them."""
 
 
 def record_of(world: World, value: Any) -> type | None:
@@ -54,7 +54,7 @@ def fields_of(world: World, value: Any) -> dict[str, Any] | None:
 
 
 def parameters_of(world: World, kind: type) -> Any:
-    """What a dataclass was made with; of the host's, whether it is frozen."""
+    """Parameters of a dataclass; of the host's only if it is frozen."""
     where = next((one for one in lineage(kind) if PARAMETERS in namespace(one)), None)
     if where is None:
         raise AttributeError(f"type object {name_of(kind)!r} has no attribute {PARAMETERS!r}")
@@ -63,7 +63,7 @@ def parameters_of(world: World, kind: type) -> Any:
 
 
 def checking(world: World, space: dict[str, Any]) -> Callable[..., Any]:
-    """What makes a class a dataclass, for classes of the world's own and fields that are names."""
+    """A function that makes a class a dataclass, for classes of the world's own and fields that are names."""
     process = space["_process_class"]
 
     def _process_class(cls: Any, *given: Any, **named: Any) -> Any:
@@ -81,7 +81,7 @@ def checking(world: World, space: dict[str, Any]) -> Callable[..., Any]:
 
 
 def remembering(world: World, space: dict[str, Any]) -> Callable[..., Any]:
-    """What makes a class anew with slots, which is known by the statement that made the first."""
+    """A function that makes a class anew with slots, known by the statement that made the first."""
     add = space["_add_slots"]
 
     def _add_slots(cls: Any, *given: Any) -> Any:

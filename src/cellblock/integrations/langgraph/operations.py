@@ -84,7 +84,7 @@ class Call:
 
 
 def key_of(call_id: str, task: str, name: str, arguments: dict[str, Any]) -> str:
-    """What tells a call apart: its id, the step of the graph that it is made in, its tool and its arguments.
+    """Key of a call: its id, the step of the graph that it is made in, its tool and its arguments.
 
     "" where its id or the step is not known.
     """

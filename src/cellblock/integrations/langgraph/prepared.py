@@ -113,7 +113,7 @@ def stored(message: AIMessage) -> AIMessage:
 
 
 def ids_of(message: object) -> list[str]:
-    """What the calls of a message go by. A text stands there as often as there are calls that have it for an id."""
+    """Ids of the calls of a message. A text stands there as often as there are calls that have it for an id."""
     return [id_of(call) for call in message.tool_calls] if isinstance(message, AIMessage) else []
 
 

@@ -59,7 +59,7 @@ def pending_update(old: object, message: object) -> dict[str, str | None]:
 
 
 def content_for(pending: object, call_id: str) -> str:
-    """What is pending for a call, "" where nothing is, or no text."""
+    """Pending content for a call, "" for none, or for what is no text."""
     held = _pending(pending)
     return next((one for one in (held.get(call_id), held.get("")) if isinstance(one, str) and one), "")
 

@@ -257,7 +257,7 @@ class _Calls:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a call is given: by a graph's runtime, or as `_state` by another node."""
+    """Context of a call: as given by a graph's runtime, or as `_state` by another node."""
 
     pending: object
     call_id: str
@@ -278,7 +278,7 @@ class _Given:
 
     @property
     def name(self) -> str:
-        """What its content goes by."""
+        """Id under which its content is pending."""
         return id_of({"id": self.call_id})
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Call:
