@@ -12,7 +12,8 @@ import cellblock
 
 PACKAGE = Path(cellblock.__file__).parent
 ROWS_INSIDE = ["worker", "wire", "values", "guard"]
-WORDS = sorted(path.stem for path in PACKAGE.glob("[a-z]*.py"))
+ABOVE = {"pool"}
+WORDS = sorted({path.stem for path in PACKAGE.glob("[a-z]*.py")} - ABOVE)
 
 
 def loaded_by(module: str) -> set[str]:

@@ -187,11 +187,13 @@ class SessionPool:
         self._enter(entry)
         try:
             async with entry.opening:
-                if entry.session is None or entry.session._is_spent:
+                await self._drop_spent(entry)
+                if entry.session is None:
                     entry.session = await self._opened(entry, until)
                 session, entry.asleep = entry.session, False
             yield session
         finally:
+            await self._drop_spent(entry)
             entry.used = clock.now()
             self._leave(entry)
 
@@ -344,6 +346,12 @@ class SessionPool:
                 await asyncio.sleep(_LOOK_SECONDS)
             if entry.session is not None and not entry.session._is_spent:
                 return entry.session
+
+    async def _drop_spent(self, entry: _Entry) -> None:
+        """Take a session out that is closed, or another program's by now: whoever comes next opens it again."""
+        if (session := entry.session) is not None and session._is_spent:
+            entry.session = None
+            await session.close()
 
     async def _given_up(self, key: Key) -> bool:
         """True if another pool of this loop had the session open, and closed it as nobody used it there."""

@@ -267,12 +267,12 @@ class SqliteDatabase:
         if self._path is None or self._try_to_begin("BEGIN IMMEDIATE", ()) is None:
             return
         try:
-            with open(self._path + "-wal", "r+b") as log:
+            with open(self._path + "-wal", "rb") as log:
                 header, end = log.read(_LOG_HEADER), 0
                 size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
                 while len(page := log.read(size)) == size and page[8:16] == header[16:24]:
                     end = log.tell() if any(page[4:8]) else end
-                log.truncate(end)
+            os.truncate(self._path + "-wal", end)
         finally:
             self._writer.execute("ROLLBACK")
             self._lock.release()
