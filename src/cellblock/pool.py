@@ -193,9 +193,11 @@ class SessionPool:
                 session, entry.asleep = entry.session, False
             yield session
         finally:
-            await self._drop_spent(entry)
-            entry.used = clock.now()
-            self._leave(entry)
+            try:
+                await self._drop_spent(entry)
+            finally:
+                entry.used = clock.now()
+                self._leave(entry)
 
     async def close(self) -> None:
         """Close every session, for good. What the store does not take is one line of the log for each."""
@@ -403,25 +405,21 @@ class SessionPool:
             entry.rest = asyncio.get_running_loop().call_later(self._idle_seconds, self._rest_soon, entry)
 
     def _rest_soon(self, entry: _Entry) -> None:
-        self._enter(entry)
-        task = asyncio.get_running_loop().create_task(self._rest(entry))
+        rest = self._close_quietly(entry, only_idle=True) if self._closes else self._sleep(entry)
+        task = asyncio.get_running_loop().create_task(rest)
         self._resting.add(task)
         task.add_done_callback(self._resting.discard)
 
-    async def _rest(self, entry: _Entry) -> None:
-        """Have a session sleep that nobody uses, or close it. What the store does not take is logged."""
+    async def _sleep(self, entry: _Entry) -> None:
+        """Have a session sleep that nobody uses. What the store does not take keeps it awake, and is logged."""
+        self._enter(entry)
         try:
             async with entry.opening:
-                if entry.callers > 1 or entry.session is None:
-                    return
-                if self._closes:
-                    session, entry.session = entry.session, None
-                    await session.close()
-                else:
+                if entry.callers == 1 and entry.session is not None:
                     await entry.session.hibernate()
                     entry.asleep = entry.callers == 1
         except CellblockError as error:
-            _LOG.error("session %r of %r could not be put to rest: %s", *reversed(entry.key), error)
+            _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
         finally:
             self._leave(entry)
 

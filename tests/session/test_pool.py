@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -370,3 +371,22 @@ async def test_an_error_of_another_session_closes_none_under_its_callers(url: st
         with pytest.raises(SessionClosed):
             await _use(pool, other)
         assert (await session.run("x")).value == 1
+
+
+async def test_a_session_that_fails_to_let_go_leaves_its_place_all_the_same(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_: AsyncSession) -> None:
+        raise StoreError("the store is away")
+
+    async with SessionPool(url, max_sessions=1, wait_seconds=0) as pool:
+        with monkeypatch.context() as patched, pytest.raises(StoreError, match="the store is away"):
+            await _close_under_its_caller(pool, lambda: patched.setattr(AsyncSession, "close", fails))
+        assert len(pool) == 0
+        assert await _run(pool, "b", "1") == 1
+
+
+async def _close_under_its_caller(pool: SessionPool, then: Callable[[], None]) -> None:
+    async with pool.session("a") as session:
+        await session.close()
+        then()
