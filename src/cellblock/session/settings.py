@@ -45,7 +45,7 @@ def narrowed(
     the document's level and walls count if they are stronger, and limits that are lower; and its seed always: cells
     that are run again are to draw what they drew.
     """
-    settings, left_out = dict(given), []
+    settings, left_out = dict(given), list[str]()
     for name, value in document.items():
         if name not in given:
             continue
@@ -55,7 +55,7 @@ def narrowed(
             continue
         elif name == "limits" and isinstance(value, Mapping):
             settings[name], above = _lowered(value, given[name])
-            left_out += above
+            left_out += map(_told, above, above.values())
         elif name == "limits" or _is_stronger(name, value, given[name]):
             settings[name] = value
         else:
@@ -66,8 +66,8 @@ def narrowed(
 def most_limits(document: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The highest limits that a session was opened with, these included, and those that are lower now, as above."""
     before = document.get("most_limits", document.get("limits"))
-    _, above = _lowered(before, given) if isinstance(before, Mapping) else ({}, ())
-    return {**given, **{name: before[name] for name in (one.partition("=")[0] for one in above)}}, tuple(above)
+    above = _lowered(before, given)[1] if isinstance(before, Mapping) else {}
+    return {**given, **above}, tuple(map(_told, above, above.values()))
 
 
 def _is_stronger(name: str, value: object, given: str) -> bool:
@@ -75,15 +75,16 @@ def _is_stronger(name: str, value: object, given: str) -> bool:
     return value in order and order.index(value) > order.index(given)
 
 
-def _lowered(document: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Limits as low as both say; what is no limit at all stays for who checks them."""
-    limits, above = dict(given), []
+def _lowered(document: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Limits as low as both say, and those of the document that are above the given ones; what is no limit at all stays
+    for who checks them."""
+    limits, above = dict(given), {}
     for name, value in document.items():
         bound = given["max_memory_mb"] if name == "max_checkpoint_mb" and given[name] is None else given.get(name)
         if name == _OF_AGENTS or bound is None or not isinstance(value, int | float) or value < bound:
             limits[name] = given.get(name) if value is None else value
         elif value > bound:
-            above.append(_told(name, value))
+            above[name] = value
     return limits, above
 
 
