@@ -39,6 +39,10 @@ _partial_func = vars(functools.partial)["func"].__get__
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
+_BOUNDED_TYPES = {id(one): form for one, form in FORMS.items() if isinstance(one, type)}
+"""Bounded forms of classes, by the identity of those: a class of the code's own is asked for nothing."""
+
+
 def _instead_of(function: Any, by: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given, **named: by(function, *given, **named)
 
@@ -114,7 +118,7 @@ class Calls:
             if audit is None or not audit.constructable:
                 raise denied(f"{name_of(value)} cannot be created here", "class")
         if issubclass(value, MAKERS):
-            return functools.partial(self._made_with, FORMS.get(value, value))
+            return functools.partial(self._made_with, _BOUNDED_TYPES.get(id(value), value))
         return self._instead.get(id(value), value)
 
     def _is_granted(self, value: Any) -> bool:
@@ -146,6 +150,11 @@ class Calls:
             raise denied(f"{name} is to be a function", "class")
         self(inner)
 
+    def method(self, name: str, value: Any) -> Any:
+        """Give what is set on a class under such a name, once it is known that the interpreter may call it."""
+        self.require_method(name, value)
+        return value
+
     # ------------------------------------------------------------- what C code calls on behalf of code
 
     def given(self, function: Any) -> Any:
@@ -156,7 +165,7 @@ class Calls:
         if type(function) is types.FunctionType or not callable(function):
             return function
         checked = self(function)
-        return function if isinstance(function, type) and function in FORMS else checked
+        return function if id(function) in _BOUNDED_TYPES else checked
 
     def original(self, function: Any) -> Any:
         """Python's own function, for what stands in place of one where C calls it; any other object as it is."""

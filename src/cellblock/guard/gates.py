@@ -39,7 +39,6 @@ from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, vie
 from cellblock.guard.unbound import Unbound, require_instance
 
 if TYPE_CHECKING:
-    from cellblock.guard.calls import Calls
     from cellblock.guard.world import World
 
 _MAX_KNOWN = 20_000
@@ -610,7 +609,7 @@ class Gates:
         if kind in self.known_writes(name):
             return value
         if name == "default_factory" and issubclass(kind, defaultdict):
-            return _Factory(self._world.calls, value)
+            return _Called(lambda _, given: self._world.calls.given(given), value)
         if is_dunder(name) and name not in WRITABLE:
             raise denied(f"attribute {name} cannot be set", "store")
         if issubclass(kind, type):
@@ -619,7 +618,7 @@ class Gates:
                 if not self._heirs.may_set(value, name):
                     raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
                 self._forget(name)
-                return _Methods(self._world, value) if name in CALLED else value
+                return _Called(self._world.calls.method, value) if name in CALLED else value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
         if name == "__dict__":
             return self._write_dict(value, kind)
@@ -739,41 +738,22 @@ class _Shared:
         raise TypeError("cannot delete __dict__")
 
 
-class _Factory:
-    """A dict of C's that calls what makes its values, as far as that may be set on it."""
+class _Called:
+    """An object on which something is set that C code or the interpreter calls: what `check` gives for it, by name."""
 
-    __slots__ = ("_calls", "_value")
-    _calls: Calls
+    __slots__ = ("_check", "_value")
+    _check: Callable[[str, Any], Any]
     _value: Any
 
-    def __init__(self, calls: Calls, value: Any) -> None:
-        object.__setattr__(self, "_calls", calls)
+    def __init__(self, check: Callable[[str, Any], Any], value: Any) -> None:
+        object.__setattr__(self, "_check", check)
         object.__setattr__(self, "_value", value)
 
     def __setattr__(self, name: str, given: Any) -> None:
-        setattr(self._value, name, self._calls.given(given))
+        setattr(self._value, name, self._check(name, given))
 
     def __delattr__(self, name: str) -> None:
         delattr(self._value, name)
-
-
-class _Methods:
-    """A class, as far as what the interpreter calls by itself may be set on it."""
-
-    __slots__ = ("_kind", "_world")
-    _kind: type
-    _world: World
-
-    def __init__(self, world: World, kind: type) -> None:
-        object.__setattr__(self, "_world", world)
-        object.__setattr__(self, "_kind", kind)
-
-    def __setattr__(self, name: str, given: Any) -> None:
-        self._world.calls.require_method(name, given)
-        setattr(self._kind, name, given)
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._kind, name)
 
 
 def _bearable(spec: Any) -> Any:
