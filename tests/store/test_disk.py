@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -12,7 +13,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -226,8 +226,9 @@ def _damage_and_read(source: Path, tmp_path: Path, order: random.Random, count: 
         for one that is wrong. So an entry of the journal may be missing, and none may be another one.
         """
         rows = [replace(one, holder=None, created=0, used=0, depth=0, pending=0) for one in store.sessions()]
-        assert all(one.value == {"number": 1} for one in store.read("ana", "q3").journal())
-        return [rows, *everything(store)]
+        stored = store.read("ana", "q3")
+        assert all(one.value == {"number": 1} for one in stored.journal())
+        return [rows, stored.settings, *everything(store)]
 
     def hold(store: Store) -> None:
         with store.hold("ana", "q3") as held, held.batch() as batch:
@@ -268,7 +269,7 @@ def large(tmp_path: Path) -> Path:
     directory = tmp_path / "large"
     url = f"sqlite:///{directory}/cells.db?objects={directory}/objects"
     directory.mkdir()
-    with open_store(url) as store, store.hold("ana", "q3") as held:
+    with open_store(url) as store, store.hold("ana", "q3", settings={"limits": {"timeout_seconds": 8}}) as held:
         root = None
         for number in range(4):
             with held.batch() as batch:
@@ -287,10 +288,29 @@ def test_store_with_damaged_bytes_gives_what_was_stored_or_an_error(large: Path,
 
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
-def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(large: Path, tmp_path: Path) -> None:
-    seed = date.today().toordinal()
-    print(f"seed {seed}")
-    _damage_and_read(large, tmp_path, random.Random(seed), 1000)
+def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(
+    large: Path, tmp_path: Path, thorough_seed: int
+) -> None:
+    _damage_and_read(large, tmp_path, random.Random(thorough_seed), 1000)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE journal SET entry = replace(entry, '\"number\":1', '\"number\":3')",
+        "UPDATE journal SET number = number + 1",
+        "UPDATE journal SET entry = substr(entry, 2)",
+        "UPDATE sessions SET settings = replace(settings, '8', '9')",
+    ],
+)
+def test_a_row_that_is_not_as_it_was_written_is_told(large: Path, damage: str) -> None:
+    with contextlib.closing(sqlite3.connect(large / "cells.db")) as database, database:
+        database.execute(damage)
+    with open_store(f"sqlite:///{large}/cells.db?objects={large}/objects") as store:
+        with pytest.raises(StoreError, match="not what was written"):
+            store.read("ana", "q3").journal()
+        with pytest.raises(StoreError, match="not what was written"), store.hold("ana", "q3") as held:
+            held.journal()
 
 
 @pytest.mark.timeout(60)

@@ -50,7 +50,8 @@ PREFIX = "cb-"
 """Before each class and id: no style sheet or script of a page means them."""
 SCOPE = f"{PREFIX}shown"
 """The class of the element that this HTML has to stand in, for its styles to hold."""
-_TAG = re.compile(r"(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*+)(?P<rest>(?:[^>\"']++|\"[^\"]*+\"|'[^']*+')*+)>")
+_OPENING = re.compile(r"<(?=/?[A-Za-z]|[!?])")
+_TAG = re.compile(r"(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*+)(?P<rest>(?:[^<>\"']++|\"[^<\"]*+\"|'[^<']*+')*+)>")
 _ATTRIBUTE = re.compile(r"([A-Za-z-]++)(?:\s*+=\s*+(\"[^\"]*+\"|'[^']*+'|[^\s\"'>]++))?")
 _SOURCE = re.compile(r"data:(image/[a-z]++);base64,[A-Za-z0-9+/=\s]++")
 _FUNCTION = re.compile(r"(?<![\w-])([\w-]*+)\(")
@@ -77,7 +78,7 @@ class _Writer:
         self._open: list[str] = []
 
     def parts(self, html: str) -> Iterator[str]:
-        text, *pieces = inert(html).split("<")
+        text, *pieces = _OPENING.split(inert(html))
         yield self._text(text)
         within, left_out = "", [""]
         """The element or comment that is left out, and what is in it."""

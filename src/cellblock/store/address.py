@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -109,6 +110,29 @@ def parsed_mapping(data: bytes | str) -> Mapping[str, JSON]:
     if not isinstance(value, dict):
         raise StoreError(f"a stored record is not a mapping: {str(value)[:40]!r}")
     return value
+
+
+def summed(value: Mapping[str, JSON], *place: int) -> str:
+    """A mapping as a column of a table keeps it: the checksum of its JSON and of the numbers of its row, and the JSON.
+
+    Databases hash nothing, and what is kept here is told by no address.
+    """
+    line = canonical(value).decode()
+    return f"{_checksum(line, place)} {line}"
+
+
+def unsummed(line: str, *place: int) -> Mapping[str, JSON]:
+    """The mapping of a line that `summed` wrote, for the same row. StoreError: it is not what was written."""
+    sum, _, rest = line.partition(" ")
+    if line.startswith("{"):  # of the first releases
+        rest = line
+    elif sum != _checksum(rest, place):
+        raise StoreError("a row of the store is not what was written there", hint="restore a copy")
+    return parsed_mapping(rest)
+
+
+def _checksum(line: str, place: tuple[int, ...]) -> str:
+    return f"{zlib.crc32(f'{place} {line}'.encode()):08x}"
 
 
 def _addresses(value: JSON) -> tuple[str, ...] | None:

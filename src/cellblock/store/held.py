@@ -12,7 +12,7 @@ from typing import Self
 
 from cellblock.errors import LeaseLost, SessionClosed, StoreError, UnknownCommit
 from cellblock.store import lease
-from cellblock.store.address import JSON, canonical, digest, parsed
+from cellblock.store.address import JSON, canonical, digest, parsed, summed
 from cellblock.store.batch import Batch, Draft
 from cellblock.store.catalogue import Catalogue, Held
 from cellblock.store.database import Database, Transaction, Uncertain, placed
@@ -192,7 +192,7 @@ class HeldSession(StoredSession):
         with self._configuring:
             changed = {**self.settings, **settings}
             with self._writing() as transaction:
-                transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", canonical(changed).decode(), self._id)
+                transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", summed(changed), self._id)
             self.settings = changed
 
     def release(self) -> None:
@@ -222,9 +222,9 @@ class HeldSession(StoredSession):
     def _insertion(self, entry: Mapping[str, JSON]) -> tuple[str, int, str]:
         """The statement that notes an entry while the session is held; its number, and its line."""
         self._check_held()
-        line = canonical(entry).decode()
         with self._lock:
             fresh = self._newest = self._newest + 1  # used up, whether it is written or not
+        line = summed(entry, self._id, fresh)
         lock = self._database.dialect.for_share
         return f"{_APPEND}{lock}", fresh, line
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cellblock.errors import StoreDamaged
-from cellblock.store.address import JSON, Link, links, parsed, spelled
+from cellblock.store.address import JSON, Link, links, parsed, spelled, unsummed
 from cellblock.store.database import Database, blob, number, text
 from cellblock.store.history import shown
 from cellblock.store.objects import ObjectTable
@@ -35,7 +35,7 @@ def session_roots(database: Database, session_id: int) -> Iterator[Way]:
         yield Way(id, "", Link(id, True))
     sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
     for row in database.select(sql, session_id):
-        for link in links(parsed(text(row[1]))):
+        for link in links(unsummed(text(row[1]), session_id, number(row[0]))):
             yield Way("", f"entry {number(row[0])}", link)
 
 

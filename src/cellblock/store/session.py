@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cellblock.errors import StoreDamaged
 from cellblock.store import trie
-from cellblock.store.address import JSON, parsed, parsed_mapping
+from cellblock.store.address import JSON, parsed, unsummed
 from cellblock.store.catalogue import Found
 from cellblock.store.database import Database, number, text
 from cellblock.store.history import BRANCH, TAG, History
@@ -106,7 +106,7 @@ class StoredSession:
         """Entries noted after the newest commit, in order."""
         sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
         rows = self._database.select(sql, self._id)
-        return [Entry(number(row[0]), parsed_mapping(text(row[1]))) for row in rows]
+        return [Entry(number(row[0]), unsummed(text(row[1]), self._id, number(row[0]))) for row in rows]
 
     def _telling(self, address: str, get: Callable[[str], bytes]) -> bytes:
         """Add to damage what it costs; that is looked for only then."""
