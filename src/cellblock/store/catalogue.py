@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cellblock.errors import QuotaReached, SessionHeld, StoreDamaged, StoreError, UnknownSession
 from cellblock.store import lease
 from cellblock.store.address import JSON, digest, spelled, summed, unsummed
-from cellblock.store.database import Database, Row, Transaction, Value, blob, number, risen, text
+from cellblock.store.database import Database, Row, Transaction, Value, blob, number, only, risen, text
 from cellblock.store.naming import checked_name
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage
 
@@ -209,7 +209,7 @@ class Catalogue:
         counted = (
             "SELECT (SELECT count(*) FROM sessions WHERE user_id = u.id), quota_sessions FROM users u WHERE id = ?"
         )
-        many, most = transaction.rows(counted, user_id)[0]
+        many, most = only(transaction.rows(counted, user_id))
         allowed = self._quota.sessions if most is None else number(most)
         if number(many) >= allowed:
             raise QuotaReached(

@@ -112,6 +112,13 @@ def blob(value: Value) -> bytes:
     return value
 
 
+def only(rows: Sequence[Row]) -> Row:
+    """The one row of a key that others name. StoreError: it is out of sight, as in a damaged file."""
+    if not rows:
+        raise StoreError("a table of the store is damaged: a row that others name is not there", hint=_REPAIR)
+    return rows[0]
+
+
 def risen(last: _Key, key: _Key) -> _Key:
     """The key of the next of some rows in order. StoreError: it is no larger than the last, as in a damaged file, where
     a reader of page after page would come to the same rows again and again.

@@ -15,7 +15,7 @@ from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed, summed
 from cellblock.store.batch import Batch, Draft
 from cellblock.store.catalogue import Catalogue, Held
-from cellblock.store.database import Database, Transaction, Uncertain, placed
+from cellblock.store.database import Database, Transaction, Uncertain, only, placed
 from cellblock.store.history import BRANCH, TAG, History, commit_record, read_commit, shown
 from cellblock.store.naming import checked_ref
 from cellblock.store.objects import ObjectTable, in_parts
@@ -285,7 +285,7 @@ class HeldSession(StoredSession):
 
     def _check_head(self, transaction: Transaction, head: Head) -> None:
         """The head may have been moved by another thread since the commit's parents were taken from it."""
-        row = transaction.rows("SELECT head_branch, head_commit FROM sessions WHERE id = ?", self._id)[0]
+        row = only(transaction.rows("SELECT head_branch, head_commit FROM sessions WHERE id = ?", self._id))
         tip = row[1]
         if row[0] is not None:
             sql = "SELECT address FROM refs WHERE session_id = ? AND kind = ? AND name = ?"

@@ -13,7 +13,19 @@ from typing import TypeVar
 
 from cellblock.errors import QuotaReached, StoreDamaged, StoreError
 from cellblock.store.address import digest, spelled
-from cellblock.store.database import Database, Row, Transaction, Uncertain, Value, blob, number, placed, risen, text
+from cellblock.store.database import (
+    Database,
+    Row,
+    Transaction,
+    Uncertain,
+    Value,
+    blob,
+    number,
+    only,
+    placed,
+    risen,
+    text,
+)
 from cellblock.store.packing import Packed, unpack
 from cellblock.store.places import Place
 from cellblock.store.words import Quota
@@ -143,7 +155,7 @@ class ObjectTable:
     def _insert(self, transaction: Transaction, objects: Sequence[Packed]) -> list[str]:
         """Insert what is new, and acquit what was condemned; the keys of bodies outside that were there already."""
         lock = self._database.dialect.for_update
-        row = transaction.rows(f"SELECT bytes, quota_bytes, name FROM users WHERE id = ?{lock}", self._user_id)[0]
+        row = only(transaction.rows(f"SELECT bytes, quota_bytes, name FROM users WHERE id = ?{lock}", self._user_id))
         there: dict[str, bool] = {}
         for some in in_parts((one.address for one in objects), _AT_ONCE):
             sql = placed("SELECT address, condemned FROM objects WHERE user_id = ? AND address IN (??)", some)
