@@ -185,10 +185,15 @@ None
         task = self._loop.create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
-        except BaseException:
-            if not task.done():  # interrupted: the cell's own task must not go on in a later cell
-                task.cancel()
-                self._loop.run_until_complete(asyncio.wait([task]))
+        except BaseException as error:
+            if task.done():
+                raise
+            task.cancel()  # interrupted: the cell's own task must not go on in a later cell
+            self._loop.run_until_complete(asyncio.wait([task]))
+            try:
+                task.result()
+            except asyncio.CancelledError as cancelled:  # its frames are the cell's, and lead to what was awaited
+                raise error.with_traceback(cancelled.__traceback__) from None
             raise
 
 
