@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,8 @@ import pytest
 
 import cellblock
 from cellblock.errors import LeaseLost, SessionClosed, SessionHeld, StoreError
-from cellblock.store import Store, lease, open_store
+from cellblock.store import Store, blobs, lease, open_store
+from cellblock.store.places import DirectoryPlace
 from cellblock.store.sqlite import SqliteDatabase
 
 pytestmark = pytest.mark.threat("D1")
@@ -57,8 +60,8 @@ def child(url: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize(
     ("boot", "remedy"),
     [
-        ("", "close it there; once that process has ended, the session is free"),
-        ("another machine", "close it there; if that process is lost, the session is free in 1000 s"),
+        ("", "close it there; it is free once that process has ended, or when it has not been heard of for 1000 s"),
+        ("another machine", "close it there; if that process is lost, it is free when it has not been heard of for 1000 s"),
     ],
 )
 def test_remedy_for_a_held_session_tells_when_it_is_free(
@@ -108,6 +111,48 @@ def test_process_that_was_stopped_too_long_is_fenced_off(url: str, child: subpro
             assert "LeaseLost" in child.stderr.read()
             assert [entry.value for entry in held.journal()] == [{"from": "the child"}]
             held.append({"from": "the second"})
+
+
+@pytest.mark.parametrize("act", ["rename", "delete", "hold", "gc"])
+def test_clock_of_this_host_does_not_end_the_lease_of_another(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    elsewhere = replace(lease.new_holder(), boot="another machine")
+    monkeypatch.setattr(lease, "new_holder", lambda: elsewhere)
+    real = time.time
+    with open_store(postgres_url) as store, store.hold("ana", "q3") as held:
+        monkeypatch.setattr(time, "time", lambda: real() + 86_400)
+        calls = {
+            "rename": lambda: store.rename("ana", "q3", "q4"),
+            "delete": lambda: store.delete("ana", "q3"),
+            "hold": lambda: store.hold("ana", "q3"),
+            "gc": lambda: store.gc(grace_seconds=0),
+        }
+        with held.batch() as batch, suppress(SessionHeld):
+            batch.put(bytes(100))
+            batch.flush()
+            calls[act]()
+            assert act == "gc"  # which finds nothing that was condemned
+        held.append({"still": "held"})
+
+
+def test_age_of_a_body_is_told_by_the_clock_of_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db?objects={tmp_path}/objects"
+    real, inside = time.time, DirectoryPlace.put
+
+    def put(place: DirectoryPlace, prefix: str, body: bytes) -> str:
+        """A collection by a host whose clock is a day ahead, before the row of the body is written."""
+        key = inside(place, prefix, body)
+        with monkeypatch.context() as patch, open_store(url) as other:
+            patch.setattr(time, "time", lambda: real() + 86_400)
+            assert other.gc().strays == 0
+        return key
+
+    monkeypatch.setattr(DirectoryPlace, "put", put)
+    with open_store(url) as store, store.hold("ana", "q3") as held, held.batch() as batch:
+        data = batch.put(os.urandom(100_000))
+        batch.commit(kind="cell", trees={"names": batch.tree(None, {"x": blobs(data)})})
+        assert store.verify().ok
 
 
 def test_pid_that_another_process_has_by_now_is_not_its_holder() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from cellblock.errors import StoreError
@@ -87,11 +87,15 @@ class BucketPlace:
         _told(f"an object cannot be deleted from {self._shown}", lambda: obstore.delete(self._bucket, key))
 
     def listed(self, prefix: str) -> Iterator[Stray]:
-        now = datetime.now(UTC)
+        fresh = self.put(f"{prefix}/now", b"")
+        newest = _told(f"{self._shown} cannot be listed", lambda: obstore.head(self._bucket, fresh))
+        self.delete(fresh)
+        if newest is None:
+            raise StoreError(f"{self._shown} cannot be listed: what was just put there is missing")
         pages = iter(obstore.list(self._bucket, prefix=prefix))
         while (page := _told(f"{self._shown} cannot be listed", lambda: next(pages, None))) is not None:
             for one in page:
-                yield Stray(one["path"], (now - one["last_modified"]).total_seconds())
+                yield Stray(one["path"], (newest["last_modified"] - one["last_modified"]).total_seconds())
 
 
 def _opened(url: str, size: int) -> ObjectStore:

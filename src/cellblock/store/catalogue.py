@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -180,7 +179,7 @@ class Catalogue:
                 "INSERT INTO users (name, created, objects, bytes) SELECT ?, ?, 0, 0"
                 " WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = ?) ON CONFLICT (name) DO NOTHING"
             )
-            transaction.run(sql, user, _ms(time.time()), user)
+            transaction.run(sql, user, _ms(self._database.now()), user)
         rows = transaction.rows(f"SELECT id FROM users WHERE name = ?{self._database.dialect.for_update}", user)
         return number(rows[0][0]) if rows else None
 
@@ -191,7 +190,7 @@ class Catalogue:
 
     def _not_held(self, transaction: Transaction, user: str, name: str) -> Row:
         """The locked row of a session that nobody holds."""
-        user, name, now = checked_name(user, "user"), checked_name(name, "session"), time.time()
+        user, name, now = checked_name(user, "user"), checked_name(name, "session"), self._database.now()
         user_id = self._lock_user(transaction, user, create=False)
         found = None if user_id is None else self._lock_session(transaction, user_id, name)
         if found is None:
@@ -265,11 +264,10 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
             hint="close() that one first, or del it: binding its variable anew opens this one before that is dropped",
             holder=str(holder),
         )
-    lost = f"if that process is lost, the session is free in {until - now:.0f} s"
-    near = "once that process has ended, the session is free"
+    ended = "it is free once that process has ended, or" if lease.is_near(holder) else "if that process is lost, it is free"
     raise SessionHeld(
         f"session {name!r} of {user!r} is open in {holder}",
-        hint=f"close it there; {near if lease.is_near(holder) else lost}",
+        hint=f"close it there; {ended} when it has not been heard of for {until - now:.0f} s",
         holder=str(holder),
     )
 

@@ -351,7 +351,7 @@ class HeldSession(StoredSession):
         return LeaseLost(
             f"session {self.name!r} of {self.user!r} is no longer this process's: another host has taken it over,"
             " or it was deleted",
-            hint="open it again; what was acknowledged is there",
+            hint="open it again; unless it was deleted, what was acknowledged is there",
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-import time
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from cellblock.private import private_directory, write_private
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A body that lies in a place: its key, and how long ago it was put there, in seconds."""
+    """A body that lies in a place: its key, and how long ago it was put there, in seconds by the place's own clock."""
 
     key: str
     age: float
@@ -117,7 +117,8 @@ class DirectoryPlace:
             os.unlink(self._file(key))
 
     def listed(self, prefix: str) -> Iterator[Stray]:
-        now = time.time()
+        with _told(f"objects cannot be listed in {self._path}"), tempfile.TemporaryFile(dir=self._path) as fresh:
+            now = os.fstat(fresh.fileno()).st_mtime
         for directory, _, names in os.walk(self._file(prefix)):
             for name in names:
                 path = os.path.join(directory, name)
