@@ -63,6 +63,8 @@ def destinations(listed: Iterable[str]) -> tuple[Destination, ...]:
 
 def destination(text: str) -> Destination:
     """A place from its text. ValueError says what is wrong with it."""
+    if "://" in text:
+        raise ValueError('write the host and its port alone, as "pypi.org:443"')
     host, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdigit()) or len(digits) > 5:
         raise ValueError('write it with its port, as "pypi.org:443"')

@@ -29,7 +29,7 @@ def test_a_destination_is_kept_in_one_form(text: str, told: str) -> None:
     ("text", "why"),
     [
         ("pypi.org", 'write it with its port, as "pypi.org:443"'),
-        ("https://pypi.org:443", 'write an IPv6 address in brackets, as "[2001:db8::1]:443"'),
+        ("https://pypi.org:443", 'write the host and its port alone, as "pypi.org:443"'),
         ("pypi.org:https", 'write it with its port, as "pypi.org:443"'),
         ("pypi.org:0", "0 is no port"),
         ("pypi.org:65536", "65536 is no port"),

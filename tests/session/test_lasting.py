@@ -120,6 +120,8 @@ def test_a_session_goes_back_to_a_state_that_an_aside_without_a_step_led_to(open
     session.aside("x")
     state = session.checkpoint()
     session.run("x = 2")
+    with pytest.raises(TypeError, match="not both"):
+        session.undo(2, to=state)
     session.undo(to=state)
     assert session.run("x").value == 1
     session.undo(1)

@@ -46,6 +46,26 @@ def test_processes_end_with_the_cell_that_started_them(patient: Session) -> None
     assert patient.run("one.returncode").value == -9
 
 
+@pytest.mark.parametrize(
+    "waits",
+    ["await sleep(9)", "await asyncio.gather(sleep(9))", "async with asyncio.timeout(8):\n    await sleep(9)"],
+)
+def test_cell_that_awaited_shows_where_and_no_line_of_the_loop(patient: Session, waits: str) -> None:
+    patient.run("import asyncio\nfrom asyncio import sleep")
+    cell = patient.run(f"async def waits():\n    {waits.replace(chr(10), chr(10) + '    ')}\nawait waits()")
+    assert cell.state is CellState.TIMEOUT
+    assert "await waits()" in cell.text
+    assert waits.rpartition("\n")[2].strip() in cell.text
+    assert "base_events" not in cell.text
+
+
+def test_cell_that_awaited_and_will_not_be_cancelled_goes_on_in_no_later_cell(patient: Session) -> None:
+    patient.run("import asyncio")
+    cell = patient.run("try:\n    await asyncio.sleep(9)\nexcept asyncio.CancelledError:\n    kept = 1")
+    assert cell.state is CellState.TIMEOUT
+    assert patient.run("await asyncio.sleep(0.01)\nkept").value == 1
+
+
 def test_cell_that_ends_in_time_while_its_host_is_held_up_is_no_time_out() -> None:
     started = "import subprocess, time\none = subprocess.Popen(['sleep', '1000'])"
     shows = "for n in range(3):\n    time.sleep(0.1)\n    print(n)\n44"

@@ -61,7 +61,7 @@ def child(url: str) -> Iterator[subprocess.Popen[str]]:
     ("boot", "remedy"),
     [
         ("", "close it there; it is free once that process has ended, or when it has not been heard of for 1000 s"),
-        ("another machine", "close it there; if that process is lost, it is free when it has not been heard of for 1000 s"),
+        ("another machine", "close it there; it is free when it has not been heard of for 1000 s"),
     ],
 )
 def test_remedy_for_a_held_session_tells_when_it_is_free(

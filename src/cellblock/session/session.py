@@ -575,6 +575,8 @@ class AsyncSession(Versions):
             raise ValueError(f"steps must be a whole number above 0, not {steps!r}")
         if not isinstance(to, str | None):
             raise TypeError(f"to must be a step, as checkpoint() gives it, not {type(to).__name__}")
+        if to is not None and steps != 1:
+            raise TypeError("undo takes steps or to, not both")
         if to is not None:
             require_text(to=to)
         kernel = await self._acquire(wait=True)

@@ -264,10 +264,10 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
             hint="close() that one first, or del it: binding its variable anew opens this one before that is dropped",
             holder=str(holder),
         )
-    ended = "it is free once that process has ended, or" if lease.is_near(holder) else "if that process is lost, it is free"
+    ended = "once that process has ended, or " if lease.is_near(holder) else ""
     raise SessionHeld(
         f"session {name!r} of {user!r} is open in {holder}",
-        hint=f"close it there; {ended} when it has not been heard of for {until - now:.0f} s",
+        hint=f"close it there; it is free {ended}when it has not been heard of for {until - now:.0f} s",
         holder=str(holder),
     )
 

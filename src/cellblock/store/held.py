@@ -15,7 +15,7 @@ from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed, summed
 from cellblock.store.batch import Batch, Draft
 from cellblock.store.catalogue import Catalogue, Held
-from cellblock.store.database import Database, Transaction, Uncertain, only, placed
+from cellblock.store.database import Database, Transaction, Uncertain, only, placed, text
 from cellblock.store.history import BRANCH, TAG, History, commit_record, read_commit, shown
 from cellblock.store.naming import checked_ref
 from cellblock.store.objects import ObjectTable, in_parts
@@ -139,12 +139,12 @@ class HeldSession(StoredSession):
     # --- names ---
 
     def branch(self, name: str, at: str = "HEAD") -> None:
-        """Make a branch. StoreError: there is one of that name."""
+        """Make a branch. StoreError: there is one of that name, or a tag."""
         name, commit = checked_ref(name, BRANCH), self.resolve(at)
         self._new_ref(BRANCH, name, commit.id)
 
     def tag(self, name: str, at: str = "HEAD") -> None:
-        """Give a commit a name that stays. StoreError: there is a tag of that name."""
+        """Give a commit a name that stays. StoreError: there is a tag of that name, or a branch."""
         name, commit = checked_ref(name, TAG), self.resolve(at)
         self._new_ref(TAG, name, commit.id)
 
@@ -296,9 +296,8 @@ class HeldSession(StoredSession):
 
     def _new_ref(self, kind: str, name: str, commit: str) -> None:
         with self._writing() as transaction:
-            sql = "SELECT 1 FROM refs WHERE session_id = ? AND kind = ? AND name = ?"
-            if transaction.rows(sql, self._id, kind, name):
-                raise StoreError(f"there is a {kind} {name!r} already", hint="choose another name")
+            for found in transaction.rows("SELECT kind FROM refs WHERE session_id = ? AND name = ?", self._id, name):
+                raise StoreError(f"there is a {text(found[0])} {name!r} already", hint="choose another name")
             transaction.run(_SET_REF, self._id, kind, name, digest(commit))
         self._database.sync()
 

@@ -391,7 +391,9 @@ class StoreConformance:
         for call in (
             lambda: held.branch("side"),
             lambda: held.branch("main"),
+            lambda: held.branch("v1"),
             lambda: held.tag("v1"),
+            lambda: held.tag("main"),
             lambda: held.drop(BRANCH, "main"),
             lambda: held.drop(BRANCH, "nothing"),
             lambda: held.drop(TAG, "side"),
