@@ -115,7 +115,7 @@ def parsed_mapping(data: bytes | str) -> Mapping[str, JSON]:
 def summed(value: Mapping[str, JSON], *place: int) -> str:
     """A mapping as a column of a table keeps it: the checksum of its JSON and of the numbers of its row, and the JSON.
 
-    Databases hash nothing, and what is kept here is told by no address.
+    Databases hash nothing, and what is kept here is found by no address.
     """
     line = canonical(value).decode()
     return f"{_checksum(line, place)} {line}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cellblock.errors import QuotaReached, SessionHeld, StoreDamaged, StoreError, UnknownSession
 from cellblock.store import lease
-from cellblock.store.address import JSON, digest, spelled, summed, unsummed
+from cellblock.store.address import JSON, canonical, digest, parsed_mapping, spelled
 from cellblock.store.database import Database, Row, Transaction, Value, blob, number, only, risen, text
 from cellblock.store.naming import checked_name
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage
@@ -215,7 +215,7 @@ class Catalogue:
                 f"user {user!r} may keep {allowed:,} sessions, and has {number(many):,}",
                 hint="delete a session, or raise the quota",
             )
-        transaction.run(_CREATE, user_id, name, _ms(now), _ms(now), summed(settings), MAIN)
+        transaction.run(_CREATE, user_id, name, _ms(now), _ms(now), canonical(settings).decode(), MAIN)
 
 
 _FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN users u ON u.id = s.user_id"
@@ -273,7 +273,7 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
 
 
 def _found(row: Row) -> Found:
-    return Found(number(row[0]), number(row[1]), number(row[2]), unsummed(text(row[3])))
+    return Found(number(row[0]), number(row[1]), number(row[2]), parsed_mapping(text(row[3])))
 
 
 def _row(row: Row) -> SessionRow:
@@ -291,7 +291,7 @@ def _row(row: Row) -> SessionRow:
         depth=0 if depth is None else number(depth),
         pending=number(pending),
         holder=None if holder is None else _living(lease.from_text(text(holder))),
-        private=str(unsummed(text(settings)).get("private") or ""),
+        private=str(parsed_mapping(text(settings)).get("private") or ""),
     )
 
 

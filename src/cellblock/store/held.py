@@ -192,7 +192,7 @@ class HeldSession(StoredSession):
         with self._configuring:
             changed = {**self.settings, **settings}
             with self._writing() as transaction:
-                transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", summed(changed), self._id)
+                transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", canonical(changed).decode(), self._id)
             self.settings = changed
 
     def release(self) -> None:
