@@ -253,6 +253,7 @@ _HOSTILE: dict[str, Any] = {
 _TELLING = ("half a character", "lines", "a large number", "a list", "a nest as text")
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.threat("D2")
 @pytest.mark.parametrize("tool", _ARGUMENTS)
 def test_no_argument_of_a_tool_ends_the_server_or_goes_without_an_answer(ask: Ask, tool: str) -> None:
@@ -270,6 +271,7 @@ def test_no_argument_of_a_tool_ends_the_server_or_goes_without_an_answer(ask: As
     _require_alive(ask)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.threat("D2")
 @pytest.mark.parametrize("form", ["{}", "notebook://{}", "notebook://{}/page", "notebook://main/cell/{}",
                                   "notebook://{}/cell/0", "notebook://main/cell/0/image/{}"])  # fmt: skip
@@ -282,6 +284,7 @@ def test_no_resource_ends_the_server_or_goes_without_an_answer(ask: Ask, form: s
     _require_alive(ask)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", ["tools/call", "resources/read", "resources/list", "tools/list", "no/such"])
 def test_no_parameters_end_the_server_or_go_without_an_answer(ask: Ask, method: str) -> None:
     for value in _HOSTILE.values():
