@@ -1,5 +1,6 @@
 """What every test shares: where cellblock was imported from, and the event loop of async tests."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -80,6 +81,12 @@ def _left_out(cases: list[pytest.Item], most: int) -> list[pytest.Item]:
             for item in cases:
                 of[item] -= found
     return cases
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected from the garbage collector: it would walk it again and again, in whatever test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -67,12 +67,10 @@ os.close(b.detach()); os.close(a.detach()); where.close()
 
 
 @pytest.fixture(autouse=True)
-def _older_objects_frozen() -> Iterator[None]:
+def _older_objects_frozen() -> None:
     """The collector holds every thread: objects of the tests before are none that a turn may have to walk."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 async def _longest_wait(*cells: str, limits: ExecutionLimits) -> tuple[list[Cell], float]:

@@ -57,7 +57,6 @@ class Ticks:
         finally:
             await asyncio.sleep(0.02)
             task.cancel()
-            gc.unfreeze()
 
 
 @pytest.mark.threat("W7")
