@@ -271,7 +271,6 @@ def test_no_argument_of_a_tool_ends_the_server_or_goes_without_an_answer(ask: As
     _require_alive(ask)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.threat("D2")
 @pytest.mark.parametrize("form", ["{}", "notebook://{}", "notebook://{}/page", "notebook://main/cell/{}",
                                   "notebook://{}/cell/0", "notebook://main/cell/0/image/{}"])  # fmt: skip
@@ -284,7 +283,6 @@ def test_no_resource_ends_the_server_or_goes_without_an_answer(ask: Ask, form: s
     _require_alive(ask)
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", ["tools/call", "resources/read", "resources/list", "tools/list", "no/such"])
 def test_no_parameters_end_the_server_or_go_without_an_answer(ask: Ask, method: str) -> None:
     for value in _HOSTILE.values():
