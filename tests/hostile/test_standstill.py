@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -181,6 +182,16 @@ async def _allowed_turn() -> float:
     return max([await _worst_turn(walk) for _ in range(3)])
 
 
+async def _shortest(work: Callable[[], Awaitable[object]], allowed: float) -> float:
+    """The shortest worst turn of three times; where one is allowed, of no more."""
+    shortest = math.inf
+    for _ in range(3):
+        shortest = min(shortest, await _worst_turn(work))
+        if shortest < allowed:
+            break
+    return shortest
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("versioned", [False, True])
 @pytest.mark.parametrize("source", _LARGE_CALLS)
@@ -198,7 +209,7 @@ def test_large_arguments_and_answers_of_a_host_function_leave_the_loop_its_turns
 
             await session.run("1")
             allowed = await _allowed_turn()
-            return allowed, min([await _worst_turn(call) for _ in range(3)])
+            return allowed, await _shortest(call, allowed)
 
     allowed, longest = anyio.run(turns)
     assert longest < allowed
@@ -242,7 +253,7 @@ async def test_lists_of_many_files_names_and_values_leave_the_loop_its_turns() -
         tools = session.as_tools()
         allowed = await _allowed_turn()
         for work in (partial(tools.call, "list_files", ""), session.names, partial(session.get, "rows"), read):
-            assert min([await _worst_turn(work) for _ in range(3)]) < allowed
+            assert await _shortest(work, allowed) < allowed
 
 
 _LARGE = "open('large', 'w').write('é\\n' * 6_900_000 + 'x')"
@@ -259,7 +270,7 @@ def test_edit_of_a_large_file_by_a_graph_leaves_the_loop_of_all_sessions_its_tur
 
     async def turns() -> tuple[float, float]:
         allowed = await _allowed_turn()
-        return allowed, min([await _worst_turn(edit) for _ in range(3)])
+        return allowed, await _shortest(edit, allowed)
 
     try:
         tools["python_run"].invoke({"code": _LARGE})
@@ -340,7 +351,7 @@ def test_text_of_a_model_is_read_without_a_long_turn_of_the_loop(door: str, tmp_
     async def turns() -> tuple[float, float]:
         await work()  # and what is imported for it
         allowed = await _allowed_turn()
-        return allowed, min([await _worst_turn(work) for _ in range(3)])
+        return allowed, await _shortest(work, allowed)
 
     allowed, longest = anyio.run(turns)
     assert longest < allowed
@@ -361,7 +372,7 @@ def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(
             await saved_and_woken()  # and what is imported for it
             allowed = await _allowed_turn()
             with _collector_seen() as runs:
-                longest = min([await _worst_turn(saved_and_woken) for _ in range(2)])
+                longest = await _shortest(saved_and_woken, allowed)
             return allowed, longest, max(runs, default=0.0)  # the collector need not have come
 
     allowed, longest, collected = anyio.run(turns)
@@ -420,7 +431,7 @@ def test_memory_of_an_agent_that_holds_much_leaves_the_loop_its_turns() -> None:
 
     async def turns() -> tuple[float, float]:
         allowed = await _allowed_turn()
-        return allowed, min([await _worst_turn(work) for _ in range(3)])
+        return allowed, await _shortest(work, allowed)
 
     allowed, longest = anyio.run(turns)
     assert longest < allowed

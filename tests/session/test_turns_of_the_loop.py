@@ -73,6 +73,8 @@ async def test_the_loop_goes_on_while_a_value_of_millions_is_read(source: str) -
             async with ticks.looking():
                 value = await session.get("value")
             times.append(ticks.longest)
+            if times[-1] < MOST + 10 * idle:
+                break
     assert value == eval(source)
     assert min(times) < MOST + 10 * idle
 
@@ -89,6 +91,8 @@ async def test_the_loop_goes_on_while_a_large_display_is_read() -> None:
             async with ticks.looking():
                 cell = await session.run(SHOWN)
             times.append(ticks.longest)
+            if times[-1] < MOST + 10 * idle:
+                break
     assert cell.outputs[0].data["application/json"] == [["a"]] * 130_000
     assert min(times) < MOST + 10 * idle
 
