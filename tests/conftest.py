@@ -1,13 +1,15 @@
 """What every test shares: where cellblock was imported from, and the event loop of async tests."""
 
+import gc
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
+from itertools import combinations, count
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -19,6 +21,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs: 
 SUPPORT = str(Path(__file__).parent / "support")
 if SUPPORT not in sys.path:
     sys.path.append(SUPPORT)
+
+from seeds import mark_of, seed  # noqa: E402 - found from here on
 
 
 def pytest_report_header() -> str:
@@ -33,7 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Set which tests are never tried again, and have the tests that run alone in one process, last."""
+    """Choose of sampled tests, set which are never tried again, and have those that run alone in one process, last."""
+    _sample(items)
     if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:  # what a wall let through once is a hole
             if item.get_closest_marker("hostile") or item.get_closest_marker("threat"):
@@ -43,6 +48,45 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("alone"):
                 item.add_marker(pytest.mark.xdist_group("alone"))
         items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+
+
+def _sample(items: list[pytest.Item]) -> None:
+    """Mark the cases of sampled tests that `make test` leaves out: as thorough where it is their day, else as slow."""
+    tests: dict[str, list[pytest.Item]] = {}
+    numbers = count()  # through all tests, so that days have equal shares
+    for item in items:
+        left_out = item.get_closest_marker("slow") or item.get_closest_marker("thorough")
+        if item.get_closest_marker("sampled") and not left_out:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, cases in tests.items():
+        marker = cases[0].get_closest_marker("sampled")
+        assert marker is not None
+        rest = _left_out(Random(name).sample(cases, len(cases)), *marker.args)
+        for item in rest:
+            item.add_marker(mark_of(next(numbers)))
+
+
+def _left_out(cases: list[pytest.Item], most: int) -> list[pytest.Item]:
+    """All cases but `most`, each of which has most values, and pairs of values, that none before it has."""
+    values: dict[pytest.Item, set[object]] = {}
+    pairs: dict[pytest.Item, set[object]] = {}
+    for item in cases:
+        of_item = [(name, id(value)) for name, value in item.callspec.params.items()]  # type: ignore[attr-defined]
+        values[item], pairs[item] = set(of_item), set(combinations(of_item, 2))
+    for _ in range(min(most, len(cases))):
+        best = max(cases, key=lambda item: (len(values[item]), len(pairs[item])))
+        cases.remove(best)
+        for of in (values, pairs):
+            found = of.pop(best)
+            for item in cases:
+                of[item] -= found
+    return cases
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected from the garbage collector: it would walk it again and again, in whatever test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -95,5 +139,5 @@ def _is_for_all(python: str) -> bool:
 
 @pytest.fixture(scope="session")
 def thorough_seed() -> int:
-    """The seed of long random tests: another one each day, unless CELLBLOCK_SEED says which. A failure tells it."""
-    return int(os.environ.get("CELLBLOCK_SEED") or time.time() // 86_400)
+    """The seed of long random tests. A failure tells it."""
+    return seed()

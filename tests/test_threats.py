@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,24 +30,28 @@ def cited_in(source: str) -> Iterator[str]:
         yield from (str(argument.value) for argument in arguments if isinstance(argument, ast.Constant))
 
 
-CITED = {path: set(cited_in(path.read_text())) for path in sorted(TESTS.rglob("*.py"))}
-CITED[TESTS / "hostile" / "test_attacks.py"] |= {attack.threat for attack in ATTACKS}
-"""What the tests cite by themselves, and in rows of the package that one of them makes."""
+@cache
+def cited() -> dict[Path, set[str]]:
+    """What the tests cite by themselves, and in rows of the package that one of them makes."""
+    found = {path: set(cited_in(path.read_text())) for path in sorted(TESTS.rglob("*.py"))}
+    found[TESTS / "hostile" / "test_attacks.py"] |= {attack.threat for attack in ATTACKS}
+    return found
+
 
 _ATTEMPT = re.compile(r"^#: ([a-z0-9-]+)$", re.M)
 _TEST = re.compile(r"^ *(?:async )?def (test_\w+)\(", re.M)
-TRIES = (
-    {attack.name for attack in ATTACKS}
-    | {
-        name
-        for folder in (TESTS / "guard/escapes", ESCAPES)
-        for path in folder.iterdir()
-        for name in _ATTEMPT.findall(path.read_text())
+
+
+@cache
+def tries() -> set[str]:
+    """Attacks, attempts at the guard and tests, by name."""
+    attempts = [*(TESTS / "guard/escapes").iterdir(), *ESCAPES.iterdir()]
+    tests = [*TESTS.rglob("test_*.py"), *KITS.glob("*.py")]
+    return {
+        *(attack.name for attack in ATTACKS),
+        *(name for path in attempts for name in _ATTEMPT.findall(path.read_text())),
+        *(name for path in tests for name in _TEST.findall(path.read_text())),
     }
-    | {name for path in TESTS.rglob("test_*.py") for name in _TEST.findall(path.read_text())}
-    | {name for path in KITS.glob("*.py") for name in _TEST.findall(path.read_text())}
-)
-"""Attacks, attempts at the guard and tests, by name."""
 
 
 def test_the_register_holds_every_class_once():
@@ -64,13 +69,13 @@ def test_a_row_says_what_it_is_where_and_what_answers(threat):
 
 @pytest.mark.parametrize("threat", [t for t in THREATS if t.due], ids=lambda threat: threat.id)
 def test_a_row_that_is_due_has_a_test(threat):
-    assert any(threat.id in ids for ids in CITED.values()), f"no test cites {threat.id}: {threat.title}"
+    assert any(threat.id in ids for ids in cited().values()), f"no test cites {threat.id}: {threat.title}"
 
 
 @pytest.mark.parametrize("threat", [t for t in THREATS if t.due], ids=lambda threat: threat.id)
 def test_what_a_row_is_made_of_is_tried(threat):
     items = ITEMS[threat.id]
-    missing = {item: name for item, names in items.items() for name in names.split() if name not in TRIES}
+    missing = {item: name for item, names in items.items() for name in names.split() if name not in tries()}
     assert missing == {}
     assert all(names for names in items.values())
     assert items.keys().isdisjoint(UNTRIED.get(threat.id, {}))
@@ -82,7 +87,7 @@ def test_what_is_not_tried_says_why():
 
 
 def test_tests_cite_rows_that_exist():
-    unknown = {str(path): ids - BY_ID.keys() for path, ids in CITED.items()}
+    unknown = {str(path): ids - BY_ID.keys() for path, ids in cited().items()}
     assert {path: ids for path, ids in unknown.items() if ids} == {}
 
 

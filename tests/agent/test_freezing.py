@@ -95,6 +95,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("define", "use"), KINDS.values(), ids=KINDS)
 def test_every_kind_of_function_is_frozen(store: Versioned, define: str, use: str) -> None:
     cells = (f"factor = 2\n{define}\nfinal_answer(1)", f"factor = 10\nfinal_answer({use})")

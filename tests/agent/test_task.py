@@ -89,6 +89,7 @@ FITTING: dict[str, tuple[Any, str, object]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("annotation", "answer", "value"), FITTING.values(), ids=FITTING)
 def test_an_answer_comes_in_the_annotated_type(annotation: Any, answer: str, value: object) -> None:
     found = fulfilled(annotation, answer)

@@ -29,6 +29,7 @@ REFUSED: dict[str, tuple[str, Callable[[Session], object], Callable[[Session], o
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("then", ["flush", "close", "next cell"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_the_store_refused_once_is_told_to_it_again(

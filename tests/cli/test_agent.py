@@ -104,6 +104,7 @@ def test_what_gives_no_answer_is_exit_status_1(
     assert json.loads(ask("one", *words, "--json", "-q", script=script).stdout)["answered"] is False
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

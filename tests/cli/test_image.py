@@ -245,6 +245,7 @@ def test_failed_step_has_the_last_lines_that_were_said() -> None:
         anyio.run(run, ["sh", "-c", "echo last; echo words >&2; exit 3"], Line())
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     "answer",
     ["", "null", "5", "{}", "[5]", "[[]]", "[{}]", "[" * 5000, "not JSON", '[{"Id": 5}]', "9" * 5000,

@@ -485,6 +485,7 @@ def test_clear_keeps_files_and_restart_does_not(repl: Repl, tmp_path: Path) -> N
     assert terminal.result(":files") == "given.csv\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("command", "told"),
     [

@@ -23,6 +23,7 @@ def test_results_are_shown_without_prompts(cellblock: Cellblock) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"42\ndone\n", b"")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("source", "printed"),
     [
@@ -44,6 +45,7 @@ def test_blocks_of_a_script(cellblock: Cellblock, source: bytes, printed: bytes)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, b"")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("source", "status", "told"),
     [

@@ -50,6 +50,7 @@ def test_text_arrives_while_the_cell_runs() -> None:
     assert (line, still_running) == (b"early\n", True)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("source", "status", "told"),
     [
@@ -258,6 +259,7 @@ def test_mounts_are_read_inside_and_not_saved(cellblock: Cellblock, tmp_path: Pa
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["out"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

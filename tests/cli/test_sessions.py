@@ -205,6 +205,7 @@ def test_verify_gc_and_delete(stored: Run) -> None:
     assert _json(stored("list", "--json")) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [

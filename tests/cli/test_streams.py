@@ -29,6 +29,7 @@ def shell(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
     return run
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("line", "status", "said"),
     [

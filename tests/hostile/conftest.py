@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from accounts import Account, ordinary, own, why_no_other_user
+from seeds import mark_of
 
 from cellblock_attacks import protocol, runner_insides, shown
 
@@ -84,21 +85,22 @@ def _outcomes(run: Run | str) -> dict[str, dict[str, object]]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow most attacks that meet the same wall once more: `make test` makes each of them as its own user.
+    """Leave out of `make test` most attacks that meet the same wall once more: it makes each of them as its own user.
 
-    Another user changes what the kernel permits: one of four is made as a second user. Neither that nor the lack of
-    namespaces changes the host's reader or the insides of a session's process: one of eight is made there.
+    Another user and the lack of namespaces change what the kernel permits: one of six is made as a second user, and one
+    of three without namespaces. Neither changes the host's reader or the insides of a session's process: one of eight
+    is made there. `make thorough` makes each of the others on its day.
     """
     for fixture in ("outcomes", "reduced_outcomes"):
         for user in (SELF, ORDINARY):
-            rows: dict[int, list[pytest.Item]] = {1: [], 4: [], 8: []}
+            rows: dict[int, list[pytest.Item]] = {1: [], 3: [], 6: [], 8: []}
             for item in items:
                 if _user(item, fixture) == user:
                     rows[_one_of(item, fixture, user)].append(item)
             for every, tried in rows.items():
                 for number, item in enumerate(tried):
                     if number % every:
-                        item.add_marker("slow")
+                        item.add_marker(mark_of(number))
 
 
 def _one_of(item: pytest.Item, fixture: str, user: str) -> int:
@@ -108,7 +110,7 @@ def _one_of(item: pytest.Item, fixture: str, user: str) -> int:
     attack = item.callspec.params["attack"]  # type: ignore[attr-defined]
     if attack.name in _OF_THE_MESSAGES:
         return 8
-    return 4 if user == ORDINARY else 1
+    return 6 if user == ORDINARY else 3
 
 
 def _wanted(session: pytest.Session, fixture: str, user: str) -> set[str]:

@@ -220,6 +220,7 @@ ANSWERED = {
 _SYSCALL_NUMBERS_OF = "x86_64"
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("what", ANSWERED)
 @pytest.mark.threat("W2")
 @pytest.mark.threat("W1")
@@ -304,6 +305,7 @@ def tell(record):
 """
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", FAILED)
 @pytest.mark.threat("W7")
 @pytest.mark.threat("W6")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -40,8 +41,10 @@ _BRIEF = ExecutionLimits(timeout_seconds=1)
 _STANDSTILL = 2.0
 """Seconds: an idle loop of this machine waits some milliseconds, a loop that is held waits for ever."""
 
-_TURN = 0.05
-"""Seconds of the loop's own processor time, which says whose work it is; a walk of a large value takes more."""
+_WALKED = 900_000
+"""Entries. A turn of the loop may take as much of its own processor time as a walk of them: on an idle machine 0.05 s,
+and longer where others have the caches. Processor time says whose work it is; a walk of a large value takes more.
+"""
 
 _HELD = """
 shown = dict(DISPLAY, data={"a/b": [[]] * 5000})
@@ -62,6 +65,13 @@ a.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
 where.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [a.fileno(), b.fileno()]))])
 os.close(b.detach()); os.close(a.detach()); where.close()
 """
+
+
+@pytest.fixture(autouse=True)
+def _older_objects_frozen() -> None:
+    """The collector holds every thread: objects of the tests before are none that a turn may have to walk."""
+    gc.collect()
+    gc.freeze()
 
 
 async def _longest_wait(*cells: str, limits: ExecutionLimits) -> tuple[list[Cell], float]:
@@ -163,6 +173,26 @@ async def _worst_turn(work: Callable[[], Awaitable[object]]) -> float:
     return longest
 
 
+async def _allowed_turn() -> float:
+    """The processor time that a turn may take here and now, in seconds."""
+
+    async def walk() -> None:
+        sum(isinstance(one, int) and one < 1 for one in [0] * _WALKED)
+
+    return max([await _worst_turn(walk) for _ in range(3)])
+
+
+async def _shortest(work: Callable[[], Awaitable[object]], allowed: float) -> float:
+    """The shortest worst turn of three times; where one is allowed, of no more."""
+    shortest = math.inf
+    for _ in range(3):
+        shortest = min(shortest, await _worst_turn(work))
+        if shortest < allowed:
+            break
+    return shortest
+
+
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("versioned", [False, True])
 @pytest.mark.parametrize("source", _LARGE_CALLS)
 def test_large_arguments_and_answers_of_a_host_function_leave_the_loop_its_turns(
@@ -178,18 +208,16 @@ def test_large_arguments_and_answers_of_a_host_function_leave_the_loop_its_turns
                 assert cell.ok or "too large to be logged" in cell.text
 
             await session.run("1")
-            idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
-            return idle, min([await _worst_turn(call) for _ in range(3)])
+            allowed = await _allowed_turn()
+            return allowed, await _shortest(call, allowed)
 
-    idle, longest = anyio.run(turns)
-    assert longest < max(10 * idle, _TURN)
+    allowed, longest = anyio.run(turns)
+    assert longest < allowed
 
 
 @contextmanager
 def _collector_seen() -> Iterator[list[float]]:
-    """The processor time of each run of the collector, in seconds: it holds every thread. What there is now is none of
-    its business.
-    """
+    """The processor time of each run of the collector, in seconds."""
     runs: list[float] = []
     began = 0.0
 
@@ -200,14 +228,11 @@ def _collector_seen() -> Iterator[list[float]]:
         else:
             runs.append(time.thread_time() - began)
 
-    gc.collect()
-    gc.freeze()
     gc.callbacks.append(note)
     try:
         yield runs
     finally:
         gc.callbacks.remove(note)
-        gc.unfreeze()
 
 
 _MANY_FILES = """
@@ -226,9 +251,9 @@ async def test_lists_of_many_files_names_and_values_leave_the_loop_its_turns() -
         assert (await session.run("rows = [{str(n): [n]} for n in range(30_000)]")).ok
         read = partial(session.aside, "rows", reads=True)
         tools = session.as_tools()
-        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+        allowed = await _allowed_turn()
         for work in (partial(tools.call, "list_files", ""), session.names, partial(session.get, "rows"), read):
-            assert min([await _worst_turn(work) for _ in range(3)]) < max(10 * idle, _TURN)
+            assert await _shortest(work, allowed) < allowed
 
 
 _LARGE = "open('large', 'w').write('é\\n' * 6_900_000 + 'x')"
@@ -244,15 +269,15 @@ def test_edit_of_a_large_file_by_a_graph_leaves_the_loop_of_all_sessions_its_tur
         assert await tools["file_edit"].ainvoke(_EDIT) == "Edited large."
 
     async def turns() -> tuple[float, float]:
-        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
-        return idle, min([await _worst_turn(edit) for _ in range(3)])
+        allowed = await _allowed_turn()
+        return allowed, await _shortest(edit, allowed)
 
     try:
         tools["python_run"].invoke({"code": _LARGE})
-        idle, longest = asyncio.run_coroutine_threadsafe(turns(), our_loop()).result()
+        allowed, longest = asyncio.run_coroutine_threadsafe(turns(), our_loop()).result()
     finally:
         threads.close()
-    assert longest < max(10 * idle, _TURN)
+    assert longest < allowed
 
 
 _UNENDED = "```python\n\\'\'\'\n```\n" * 39 + "\n" * 140_000
@@ -325,11 +350,11 @@ def test_text_of_a_model_is_read_without_a_long_turn_of_the_loop(door: str, tmp_
 
     async def turns() -> tuple[float, float]:
         await work()  # and what is imported for it
-        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
-        return idle, min([await _worst_turn(work) for _ in range(3)])
+        allowed = await _allowed_turn()
+        return allowed, await _shortest(work, allowed)
 
-    idle, longest = anyio.run(turns)
-    assert longest < max(10 * idle, _TURN)
+    allowed, longest = anyio.run(turns)
+    assert longest < allowed
 
 
 def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(tmp_path: Path) -> None:
@@ -345,14 +370,14 @@ def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(
 
             assert (await session.run("for n in range(8_000): globals()[f'name_{n}'] = [n]")).ok
             await saved_and_woken()  # and what is imported for it
-            idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
+            allowed = await _allowed_turn()
             with _collector_seen() as runs:
-                longest = min([await _worst_turn(saved_and_woken) for _ in range(2)])
-            return idle, longest, max(runs, default=0.0)  # the collector need not have come
+                longest = await _shortest(saved_and_woken, allowed)
+            return allowed, longest, max(runs, default=0.0)  # the collector need not have come
 
-    idle, longest, collected = anyio.run(turns)
-    assert longest < max(10 * idle, _TURN)
-    assert collected < max(10 * idle, _TURN)
+    allowed, longest, collected = anyio.run(turns)
+    assert longest < allowed
+    assert collected < allowed
 
 
 def _lengthened(log: Path, steps: int, calls: int) -> None:
@@ -383,18 +408,18 @@ def test_log_that_somebody_has_sent_leaves_the_loop_its_turns(how: str, tmp_path
                     await one.areplay(log)
 
     async def turns() -> tuple[float, float]:
-        idle, found = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)]), []
+        allowed, found = await _allowed_turn(), []
         text = log.read_text() + ('{"event": "cell", "step": -1}\n' if how == "refused" else "")
         for _ in range(3):
             log.write_text(text)
             found.append(await _worst_turn(work))
-        return idle, min(found)
+        return allowed, min(found)
 
     with pytest.raises(CellblockError, match="the script has ended"), agent() as one:
         one.run("one", log=log)
     _lengthened(log, 4_000, 8_000)
-    idle, longest = anyio.run(turns)
-    assert longest < max(10 * idle, _TURN)
+    allowed, longest = anyio.run(turns)
+    assert longest < allowed
 
 
 _NOTED = "memory.variables = {f'n{i}': [1] * 100_000 for i in range(30)}\nfinal_answer(1)"
@@ -405,8 +430,8 @@ def test_memory_of_an_agent_that_holds_much_leaves_the_loop_its_turns() -> None:
         assert len((await CodeAgent(ScriptedModel([f"```python\n{_NOTED}\n```"])).arun("one")).memory.variables) == 30
 
     async def turns() -> tuple[float, float]:
-        idle = max([await _worst_turn(lambda: anyio.sleep(0.3)) for _ in range(3)])
-        return idle, min([await _worst_turn(work) for _ in range(3)])
+        allowed = await _allowed_turn()
+        return allowed, await _shortest(work, allowed)
 
-    idle, longest = anyio.run(turns)
-    assert longest < max(10 * idle, _TURN)
+    allowed, longest = anyio.run(turns)
+    assert longest < allowed

@@ -364,6 +364,7 @@ async def test_a_wrong_key_is_told_and_the_key_is_nowhere(endpoint, caplog):
 KEY = "sk-proj/A+b=c 9%?zZ-1234567890"
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize(
     "repeated",
     [
@@ -459,6 +460,7 @@ _BODIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.threat("L9")
 @pytest.mark.parametrize("kind", _TYPES)
 async def test_whatever_an_endpoint_sends_is_an_answer_or_an_error_of_the_model(endpoint, kind):

@@ -79,6 +79,7 @@ def _opened(*places: str) -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("says", "stays"), SERVERS.values(), ids=SERVERS)
 def test_each_request_of_a_client_comes_to_the_server_that_it_names(client: str, says: str, stays: bool) -> None:
     with raw_server(_answer("A", says), stays=stays) as one, raw_server(_answer("B", says), stays=stays) as other:
@@ -97,6 +98,7 @@ def test_each_request_of_a_client_comes_to_the_server_that_it_names(client: str,
         assert b"for-B" not in b"".join(one.came)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("says", "stays"), SERVERS.values(), ids=SERVERS)
 def test_no_request_of_a_client_that_keeps_connections_fails(client: str, says: str, stays: bool) -> None:
     with raw_server(_answer("A", says), stays=stays) as server, _opened(server.place) as session:

@@ -168,6 +168,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("call", "then"), ROWS)
 def test_what_a_call_did_is_there_after_the_death_of_its_program(url: str, call: str, then: str) -> None:
     had = killed(url, BEGIN, CALLS[call], then)

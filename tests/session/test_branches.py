@@ -477,6 +477,7 @@ async def test_notebook_of_a_branch_ends_with_the_cell_that_its_state_is_of(url:
         await branch.close()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("depth", [1, 5])
 @pytest.mark.parametrize("before", ["a branch", "a crash and a branch", "a save"])
 @pytest.mark.parametrize("within", ["a session", "a branch"])

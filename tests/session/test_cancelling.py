@@ -115,6 +115,7 @@ async def seven() -> int:
     return 7
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", CALLS)
 async def test_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str) -> None:
@@ -136,6 +137,7 @@ STORED = [
 """Where a store takes part, each step of a call that is cancelled takes longer: most of the calls are slow."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", STORED)
 async def test_stored_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str, url: str) -> None:

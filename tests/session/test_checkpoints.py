@@ -91,6 +91,7 @@ ENDS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("end", ENDS)
 def test_what_a_cell_did_is_gone_with_it_and_all_else_is_as_it_was(
     open_session: Callable[..., Session], end: str

@@ -324,6 +324,7 @@ async def _has_file(again: AsyncSession) -> bool:
     return "f" in await again.files.list()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.anyio
 @pytest.mark.parametrize("what", BESIDE_CLOSE)
 async def test_what_a_call_beside_close_acknowledges_is_in_the_store(url: str, what: str) -> None:

@@ -103,6 +103,7 @@ STATES = {f"module {what}": (source, ASK, ANSWER, ExecutionLimits()) for what, s
 STATES |= {what: (*row, ExecutionLimits(max_memory_mb=limit)) for what, (*row, limit) in VALUES.items()}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("what", STATES)
 def test_state_that_was_flushed_comes_back_by_every_way(opened: Open, what: str) -> None:
     source, ask, answer, limits = STATES[what]
@@ -158,6 +159,7 @@ def test_module_of_a_branch_comes_with_its_objects(opened: Open) -> None:
     assert session.unsaved == ()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout", "undo", "merge", "branch"])
 def test_files_are_those_of_the_state_whatever_a_module_s_code_does_to_them(opened: Open, way: str) -> None:
     writes = "open('log', 'w').write('begun')\nopen('more', 'a').write('+')\nopen('new', 'w').close()\n"

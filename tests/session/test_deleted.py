@@ -51,6 +51,7 @@ THEN = [_nothing, _flush, _sleep, _delete_while_asleep, _fail, _undo, _undo_far,
 WAYS = {"states": ExecutionLimits(), "no checkpoints": ExecutionLimits(max_checkpoints=0)}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("limits", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("then", THEN)
 def test_deleted_cell_is_not_there_when_the_session_is_opened_again(
@@ -89,6 +90,7 @@ def test_deletion_is_no_step_to_undo(tmp_path: Path) -> None:
         session.checkout("HEAD~2")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("then", [_nothing, _flush, _undo, _undo_far, _crash])
 def test_deleted_cell_stays_so_where_a_later_program_goes_back_past_that(
@@ -196,6 +198,7 @@ async def _run(session: AsyncSession) -> Awaitable[object]:
     return session.run("import time; time.sleep(0.2)")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.anyio
 @pytest.mark.parametrize("move", [_wake, _step_back, _step_back_asleep, _check_out, _merge, _run])
 async def test_cells_that_are_deleted_while_a_session_moves_stay_deleted(

@@ -141,6 +141,7 @@ def test_it_is_so_for_whatever_is_called_next(last: Session) -> None:
     assert last.run("x").value == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("call", ["flush", "files.read", "log", "hibernate", "merge", "checkout"])
 def test_what_had_not_been_saved_is_made_again_whatever_is_called_next(last: Session, call: str) -> None:
     asked: dict[str, Callable[[], object]] = {

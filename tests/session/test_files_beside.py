@@ -130,6 +130,7 @@ async def test_change_of_a_file_beside_a_call_that_finds_the_process_dead_stays(
         await _require(kind, url, session, files)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("call", ENDING)
 @pytest.mark.parametrize("kind", ["live", "versioned"])

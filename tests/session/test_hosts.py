@@ -184,6 +184,7 @@ _TELLING = {
 """The use that a condition would break first, where that is not undoing."""
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_session_works_in_the_host_or_names_the_condition(
     condition: str, tmp_path: Path, request: pytest.FixtureRequest

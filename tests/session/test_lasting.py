@@ -892,6 +892,7 @@ _UNLOADABLE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", _UNLOADABLE)
 def test_value_whose_own_code_fails_as_it_is_loaded_is_lost_and_the_rest_is_there(
     opened: Open, url: str, what: str, monkeypatch: pytest.MonkeyPatch

@@ -309,6 +309,7 @@ def endings(
         yield started
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.alone  # as many programs as there are processors, whose time is measured
 @pytest.mark.parametrize(("name", "level"), ROWS)
 def test_program_leaves(

@@ -69,6 +69,7 @@ def _state(session: Session) -> tuple[bool, object]:
     return session.run("os.path.exists('out.txt')").value is True, session["done"]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("saving", SAVING)
 @pytest.mark.parametrize("left", LEFT)
 def test_effects_after_the_end_of_a_cell_are_saved(opened: Open, left: str, saving: str) -> None:
@@ -228,6 +229,7 @@ def _same_once_saved(session: Session, saving: str, opened: Open, name: str) -> 
     return _ticks(opened(name)) >= ran > 0
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("timer", TIMERS)
 @pytest.mark.parametrize("move", MOVES)
 def test_effects_of_a_timer_that_a_woken_process_brought_along_are_saved(opened: Open, move: str, timer: str) -> None:

@@ -180,6 +180,7 @@ def test_source_that_does_nothing_completes(session: Session, source: str) -> No
     assert session.run(source).state is CellState.COMPLETED
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "source",
     [
@@ -361,6 +362,7 @@ BETWEEN: dict[str, Callable[[Session], object]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("call", BETWEEN)
 def test_a_process_that_is_killed_for_memory_before_a_call_of_the_host_is_told_by_the_next_cell(
     open_session: Callable[..., Session], call: str

@@ -595,7 +595,9 @@ with Session(trust_level="local", policy=policy, limits=limits) as session:
     print(session.run("import numpy, pandas\\nwhile True: pass").state.value)
     import numpy, pandas
     print(int(pandas.DataFrame({{"a": numpy.arange(3)}}).a.sum()))
-    print(session.run("import numpy\\nint(numpy.arange(3).sum())").value)
+    while (cell := session.run("import numpy\\nint(numpy.arange(3).sum())")).state.value == "timeout":
+        pass  # on a busy machine
+    print(cell.value)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("timeout\n3\n3\n", "")

@@ -144,6 +144,7 @@ def test_session_goes_on_after_a_loop_that_ended_in_the_middle_of_its_work(way: 
             assert again.run("a, kept").value == (4, 2)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("turns", range(0, 60, 3))
 def test_loop_may_be_closed_at_any_turn_of_what_follows_a_cell(turns: int, tmp_path: Path) -> None:
     session = _opened(Versioned(f"sqlite:///{tmp_path}/cells.db"))
@@ -176,6 +177,7 @@ def test_asyncio_run_that_ends_cuts_nothing_short_that_is_done_whole_or_not_at_a
     _run(session.close)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seconds", [0.02 * turn for turn in range(10)])
 def test_loop_may_be_closed_while_the_session_hibernates(seconds: float, tmp_path: Path) -> None:
     session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db", hibernate_after=0.01))
@@ -268,6 +270,7 @@ _CALLS: dict[str, Callable[[AsyncSession], Coroutine[Any, Any, Any]]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("turns", [1, 2, 4, 8])
 @pytest.mark.parametrize("call", _CALLS)
 def test_session_whose_loop_was_closed_in_the_middle_of_a_call_can_be_opened_anew(

@@ -514,6 +514,7 @@ _NOT_KEPT = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", _TEXTS)
 def test_text_that_no_record_can_hold_is_told_and_stops_no_saving(opened: Open, what: str) -> None:
     session = opened()

@@ -78,6 +78,7 @@ ANNOTATED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", ANNOTATED)
 def test_annotations_are_merged_each(parted: Parted, what: str) -> None:
     both, ours, theirs, expected = ANNOTATED[what]
@@ -130,6 +131,7 @@ SETS = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
 @pytest.mark.parametrize(("ours", "theirs", "told"), SETS)
 def test_merge_tells_which_settings_both_changed(
@@ -140,6 +142,7 @@ def test_merge_tells_which_settings_both_changed(
     assert [one.name for one in session.run("x").lost] == [told]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
 @pytest.mark.parametrize("draws", ["random.random()", "pass"])
 def test_versions_draw_numbers_of_their_own_after_a_merge(
@@ -306,6 +309,7 @@ LOOKS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("looks", LOOKS.values(), ids=LOOKS)
 def test_looking_at_tables_is_no_change_beside_a_change_of_them(parted: Parted, looks: str) -> None:
     pytest.importorskip("pandas")
@@ -471,6 +475,7 @@ JOINED = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("prefer", ["ours", "theirs"])
 @pytest.mark.parametrize("what", JOINED)
 def test_names_that_share_objects_change_together(parted: Parted, what: str, prefer: Literal["ours", "theirs"]) -> None:
@@ -515,6 +520,7 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("prefer", ["ours", "theirs"])
 @pytest.mark.parametrize("what", FILES)
 def test_file_and_the_directories_it_is_in_are_of_one_version(

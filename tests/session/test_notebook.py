@@ -263,6 +263,7 @@ for _ in range(100_000):
     DEEP = [DEEP]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "data",
     [

@@ -95,6 +95,7 @@ def _running(call: Callable[[str], Cell], session: Session, source: str) -> Iter
         ended.append(cell.result())
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("way", ["states", "no checkpoints"])
 @pytest.mark.parametrize("case", CASES)
 def test_whoever_changed_a_file_last_did_so_when_it_is_reopened(opened: Open, case: str, way: str) -> None:

@@ -62,6 +62,7 @@ KINDS = {
 # ------------------------------------------------------------------------------------ checkpoints
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("then", THEN)
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
 def test_a_step_is_gone_back_to_whichever_kernel_the_session_has(

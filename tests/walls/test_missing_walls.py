@@ -64,6 +64,7 @@ except cellblock.IsolationUnavailable as error:
 """
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("call", "answer", "options"),
     [

@@ -45,6 +45,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_show_shows_open_figures_once(order: str) -> None:
     assert output_of(order + "plt.plot([1]); plt.show(); plt.show(); print(f.flush(), plt.get_backend())") == (

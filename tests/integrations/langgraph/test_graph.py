@@ -256,6 +256,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Threads]:
     threads.close()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("message", "said"), FAILURES.values(), ids=FAILURES)
 def test_what_fails_is_told_and_the_graph_goes_on(
     failing: Threads, message: AIMessage, said: str, request: pytest.FixtureRequest

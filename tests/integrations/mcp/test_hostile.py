@@ -253,6 +253,7 @@ _HOSTILE: dict[str, Any] = {
 _TELLING = ("half a character", "lines", "a large number", "a list", "a nest as text")
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.threat("D2")
 @pytest.mark.parametrize("tool", _ARGUMENTS)
 def test_no_argument_of_a_tool_ends_the_server_or_goes_without_an_answer(ask: Ask, tool: str) -> None:

@@ -228,6 +228,7 @@ async def test_a_call_over_http_that_is_cancelled_interrupts_its_cell(served: Se
     assert result.structured_content["value"] is False
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.threat("D3")
 @pytest.mark.parametrize(
     ("headers", "status", "told"),
