@@ -562,7 +562,8 @@ async def test_an_answer_in_one_burst_leaves_the_event_loop_to_other_tasks(endpo
 async def test_lines_of_a_stream_may_be_cut_anywhere_and_end_in_any_way(endpoint, end):
     lines = []
     for number in range(5_000):
-        lines += ["event: x", ": a comment", 'data: {"choices": [{"index": 0,', f'data:"delta": {{"content": "{number} "}}}}]}}', ""]
+        second = f'data:"delta": {{"content": "{number} "}}}}]}}'
+        lines += ["event: x", ": a comment", 'data: {"choices": [{"index": 0,', second, ""]
     body = end.join([*lines, 'data: {"choices": [{"finish_reason": "stop"}]}', "", "data: [DONE]", "", "nonsense"])
     with ModelServer([Raw(200, SSE, body.encode())]) as server:
         reply = await endpoint(server).reply(ASKED, [])
