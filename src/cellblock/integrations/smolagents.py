@@ -84,18 +84,18 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
     def __call__(self, code_action: str) -> CodeOutput:
         """Run one step. InterpreterError where it failed, with a traceback and what to do."""
-        self._answer = None
+        self._take()
         cell = self.session.run(code_action)
         printed = "".join(output.text for output in cell.outputs if output.stream is not None)
         logs = self.state["_print_outputs"] = as_terminal(printed)
-        answer, self._answer = self._answer, None
-        self._held.close()  # from here on the caller holds it
-        is_final = answer is not None and answer.counts(cell)
-        if not is_final:
+        answer = self._take()
+        if answer is not None and not answer.counts(cell):
+            answer = None
+        if answer is None:
             _require(cell)
-        value = answer.value if answer is not None and is_final else cell.value
+        value = cell.value if answer is None else answer.value
         output = sayable(value.repr if isinstance(value, Opaque) else value, max_chars=_MOST_SHOWN)
-        return CodeOutput(output=output, logs=logs, is_final_answer=is_final)
+        return CodeOutput(output=output, logs=logs, is_final_answer=answer is not None)
 
     def cleanup(self) -> None:
         """End the session and everything it started."""
@@ -122,6 +122,12 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
             self._held.close()
             self._answer, self._held = answer, self._account.share(held(value))
         return answer.number
+
+    def _take(self) -> _Answer | None:
+        """The answer of the step, which the caller holds from here on."""
+        answer, self._answer = self._answer, None
+        self._held.close()
+        return answer
 
     def _final(self, *args: Any, **kwargs: Any) -> object:
         """The agent's answer: what its own tool makes of it, where it has one."""
