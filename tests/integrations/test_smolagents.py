@@ -135,6 +135,40 @@ def test_a_final_answer_ends_the_step_where_it_stands(executor: CellblockExecuto
     assert _agent(executor, Script(code)).run("answer") == "first"
 
 
+CAUGHT = "x = 1\ntry: final_answer('draft')\nexcept: pass\nx = 2\n"
+
+
+def test_an_answer_that_the_code_catches_counts_unless_a_limit_or_a_crash_ends_the_step() -> None:
+    with CellblockExecutor(limits=ExecutionLimits(timeout_seconds=3)) as executor:
+        executor.send_tools({})
+        for end in ("", "missing", "raise ValueError"):
+            output = executor(CAUGHT + end)
+            assert (output.output, output.is_final_answer) == ("draft", True)
+        for end, said in (
+            ("import os; os._exit(1)", "as it was before this cell"),
+            ("while True: pass", "longer than 3 s"),
+            ("held = b'x' * 10**10", "memory"),
+        ):
+            with pytest.raises(InterpreterError, match=said):
+                executor(CAUGHT + end)
+        assert executor("x").is_final_answer is False
+
+
+def test_the_answer_of_a_thread_counts_for_the_step_that_waits_for_it_alone(executor: CellblockExecutor) -> None:
+    executor.send_tools({})
+    executor("from concurrent.futures import ThreadPoolExecutor\nimport threading\npool = ThreadPoolExecutor(1)")
+    output = executor("pool.submit(final_answer, 'waited for').result()")
+    assert (output.output, output.is_final_answer) == ("waited for", True)
+    executor("go = threading.Event()\nlate = pool.submit(lambda: go.wait() and final_answer('late'))")
+    output = executor("go.set()\n[type(late.exception()).__name__, 'mine']")
+    assert (output.output, output.is_final_answer) == (["FinalAnswer", "mine"], False)
+    output = executor(
+        "go.clear()\nlate = pool.submit(lambda: go.wait() and final_answer('late'))\n"
+        "try: final_answer('mine')\nfinally:\n    go.set()\n    late.exception()"
+    )
+    assert (output.output, output.is_final_answer) == ("mine", True)
+
+
 def test_an_own_final_answer_tool_is_asked(executor: CellblockExecutor) -> None:
     class Shout(Tool):
         name = "final_answer"
@@ -248,7 +282,7 @@ def test_of_many_answers_of_a_step_the_newest_is_held_and_counted(executor: Cell
     account = executor.session._session._account
     held: list[int] = []
     executor.send_tools({"look": lambda: held.append(account.held)})
-    step = "data = bytes(2**22)\nfor _ in range(20):\n    _cellblock_call('final_answer', [data], {})\n    look()"
+    step = "data = bytes(2**22)\nfor _ in range(20):\n    try: final_answer(data)\n    except: look()"
     output = executor(step)
     assert (len(output.output), output.is_final_answer) == (2**22, True)
     assert min(held[1:]) >= 2**22

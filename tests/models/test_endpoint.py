@@ -1,5 +1,6 @@
 """The real client of the `openai` package against a real server on loopback that answers, fails and misbehaves."""
 
+import gzip
 import json
 import logging
 import re
@@ -506,6 +507,104 @@ async def test_an_answer_without_end_is_refused_and_not_asked_for_again(endpoint
         error = await failing(endpoint(server))
     assert str(error) == f"{server.url}: {said} (ask for less, such as by max_tokens)"
     assert (error.kind, retries) == ("malformed", [])
+
+
+SSE = {"content-type": "text/event-stream"}
+WORD = b'data: {"choices": [{"index": 0, "delta": {"content": " word"}}]}\n\n'
+END = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+
+
+async def longest_turn(work) -> float:
+    """Seconds of the processor that the event loop's thread took at most before another task had its turn."""
+    longest, is_over = 0.0, False
+
+    async def idle():
+        nonlocal longest
+        last = time.thread_time()
+        while not is_over:
+            await anyio.sleep(0)
+            longest, last = max(longest, time.thread_time() - last), time.thread_time()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(idle)
+        await work()
+        is_over = True
+    return longest
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize(
+    "body",
+    [
+        WORD * 10_000, b"data: {}\n\n" * 30_000, b": \n" * 700_000, b"\n" * 2_000_000, b"\r" * 2_000_000,
+        b"data:\n" * 100_000 + b"\n", b"event: thread.a\n\n" * 100_000, b"data: [" + b"0," * 2_000_000 + b"0]\n\n",
+    ],
+    ids=["words", "small", "comments", "blank lines", "ends of lines", "lines", "without data", "one that is large"],
+)  # fmt: skip
+async def test_an_answer_in_one_burst_leaves_the_event_loop_to_other_tasks(endpoint, body):
+    with ModelServer([Raw(200, SSE, body + END)]) as server:
+        model, told = endpoint(server, patience={"retries": 0}), []
+
+        async def ask():
+            try:
+                told.append(await model.reply(ASKED, []))
+            except ModelError as error:
+                told.append(error)
+
+        took = await longest_turn(ask)
+    if body.startswith(b"data:\n"):  # no JSON
+        assert told[0].kind == "malformed"
+    else:
+        assert told[0].text == " word" * body.count(WORD)
+    assert took < 0.1
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+async def test_lines_of_a_stream_may_be_cut_anywhere_and_end_in_any_way(endpoint, end):
+    lines = []
+    for number in range(5_000):
+        second = f'data:"delta": {{"content": "{number} "}}}}]}}'
+        lines += ["event: x", ": a comment", 'data: {"choices": [{"index": 0,', second, ""]
+    body = end.join([*lines, 'data: {"choices": [{"finish_reason": "stop"}]}', "", "data: [DONE]", "", "nonsense"])
+    with ModelServer([Raw(200, SSE, body.encode())]) as server:
+        reply = await endpoint(server).reply(ASKED, [])
+    assert reply.text == "".join(f"{number} " for number in range(5_000))
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "of-its-own"])
+async def test_an_answer_that_is_compressed_is_refused_by_name(endpoint, retries, encoding):
+    body = gzip.compress(b": \n" * 3_000_000 + WORD + END)
+    headers = SSE | {"content-encoding": encoding}
+    whole = {"content-type": "application/json", "content-encoding": encoding}
+    with ModelServer([Raw(200, headers, body), Raw(200, whole, body), Raw(401, whole, body)]) as server:
+        model = endpoint(server)
+        errors = [await failing(model) for _ in range(3)]
+    for error in errors[:2]:
+        assert (str(error), error.kind) == (
+            f"{server.url}: the answer has the encoding {encoding.lower()} (have what is between send answers as they "
+            "are: requests say Accept-Encoding: identity)",
+            "malformed",
+        )
+    assert (errors[2].kind, errors[2].status, retries) == ("key", 401, [])
+    assert {asked.headers["accept-encoding"] for asked in server.asked} == {"identity"}
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize("body", [b"x" * 20_000_000, b"[" * 20_000_000, b"\xff" * 20_000_000])
+async def test_the_beginning_of_a_refusal_is_read_and_the_connection_given_back(endpoint, body):
+    with ModelServer([Raw(401, {}, body), Answer("hello")]) as server:
+        async with endpoint(server) as model:
+            errors = []
+
+            async def ask():
+                errors.append(await failing(model))
+
+            took = await longest_turn(ask)
+            assert (errors[0].kind, errors[0].status, len(str(errors[0])) < 1500) == ("key", 401, True)
+            assert (await model.reply(ASKED, [])).text == "hello"
+    assert took < 0.1
 
 
 async def test_a_mistake_of_the_caller_is_no_failure_of_the_endpoint(endpoint, retries):

@@ -42,6 +42,7 @@ class CellblockWorkspace:
         self._options = {"limits": LIMITS, **options}
         self._opening = anyio.Lock()
         self._session: AsyncSession | None = None
+        self._closed = False
         self.ref: WorkspaceRef | None = None
         """Reference to the session, once there is one."""
 
@@ -52,13 +53,17 @@ class CellblockWorkspace:
         await self.close()
 
     async def close(self) -> None:
-        """End the session and everything it started."""
-        if self._session is not None:
-            await self._session.close()
+        """End the session and everything it started, also one that is being opened; none is opened any more."""
+        async with self._opening:
+            self._closed = True
+            if self._session is not None:
+                await self._session.close()
 
     async def session(self) -> AsyncSession:
         """The session beneath, opened if it is not."""
         async with self._opening:
+            if self._closed:
+                raise WorkspaceUnavailableError("the workspace is closed")
             if self._session is None:
                 session = AsyncSession(**self._options)
                 await session.open()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, Self
 
 from cellblock.cell import Cell
@@ -25,6 +27,7 @@ _CALL = "_cellblock_call"
 
 _STUBS = f"""
 def _cellblock_stubs(names):
+    from threading import current_thread, main_thread
     call = {_CALL}
     def stub(name):
         def tool(*args, **kwargs):
@@ -32,10 +35,9 @@ def _cellblock_stubs(names):
         tool.__name__ = tool.__qualname__ = name
         return tool
     class FinalAnswer(BaseException):
-        pass
+        __qualname__ = "FinalAnswer"
     def final_answer(*args, **kwargs):
-        call({_FINAL!r}, list(args), kwargs)
-        raise FinalAnswer
+        raise FinalAnswer(call({_FINAL!r}, list(args), kwargs, current_thread() is not main_thread()))
     return {{name: final_answer if name == {_FINAL!r} else stub(name) for name in names}}
 """
 
@@ -51,8 +53,9 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         """Opens the session: `IsolationUnavailable` where this machine cannot give its walls."""
         self._tools: dict[str, Callable[..., Any]] = {}
         self.session = Session(**options, tools=[self._function()])
-        self._answers: list[object] = []
+        self._answer: _Answer | None = None
         """The newest of the step that runs, if there is one."""
+        self._numbers = count(1)
         self._account = self.session._session._account
         self._held = self._account.share()
         self.state: dict[str, object] = {"_print_outputs": ""}
@@ -81,18 +84,18 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
     def __call__(self, code_action: str) -> CodeOutput:
         """Run one step. InterpreterError where it failed, with a traceback and what to do."""
-        self._answers.clear()
+        self._take()
         cell = self.session.run(code_action)
         printed = "".join(output.text for output in cell.outputs if output.stream is not None)
         logs = self.state["_print_outputs"] = as_terminal(printed)
-        answer = self._answers.copy()
-        self._answers.clear()
-        self._held.close()  # from here on the caller holds it
-        if not answer:
+        answer = self._take()
+        if answer is not None and not answer.counts(cell):
+            answer = None
+        if answer is None:
             _require(cell)
-        value = answer[0] if answer else cell.value
+        value = cell.value if answer is None else answer.value
         output = sayable(value.repr if isinstance(value, Opaque) else value, max_chars=_MOST_SHOWN)
-        return CodeOutput(output=output, logs=logs, is_final_answer=bool(answer))
+        return CodeOutput(output=output, logs=logs, is_final_answer=answer is not None)
 
     def cleanup(self) -> None:
         """End the session and everything it started."""
@@ -101,10 +104,9 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
     def _function(self) -> Callable[..., Any]:
         """The one host function of the session: tools come and go between runs, and a session's functions do not."""
 
-        def call(name: str, args: list[Any], kwargs: dict[str, Any]) -> object:
+        def call(name: str, args: list[Any], kwargs: dict[str, Any], aside: bool = False) -> object:
             if name == _FINAL:
-                self._keep(self._final(*args, **kwargs))
-                return None
+                return self._keep(self._final(*args, **kwargs), aside=aside)
             if name not in self._tools:
                 raise NameError(f"there is no tool {name!r} any more")
             result = self._tools[name](*args, **kwargs)
@@ -113,10 +115,19 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         call.__name__ = _CALL
         return call
 
-    def _keep(self, answer: object) -> None:
-        """Keep the newest answer of a step, which counts to what the session has its host hold."""
+    def _keep(self, value: object, *, aside: bool) -> int:
+        """Keep the newest answer of a step, which counts to what the session has its host hold; its number."""
+        answer = _Answer(next(self._numbers), value, aside)
+        if self._answer is None or self._answer.aside or not aside:
+            self._held.close()
+            self._answer, self._held = answer, self._account.share(held(value))
+        return answer.number
+
+    def _take(self) -> _Answer | None:
+        """The answer of the step, which the caller holds from here on."""
+        answer, self._answer = self._answer, None
         self._held.close()
-        self._answers[:], self._held = [answer], self._account.share(held(answer))
+        return answer
 
     def _final(self, *args: Any, **kwargs: Any) -> object:
         """The agent's answer: what its own tool makes of it, where it has one."""
@@ -124,6 +135,22 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
             return self._tools[_FINAL](*args, **kwargs)
         values = [*args, *kwargs.values()]
         return values[0] if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A value that was given to `final_answer`; `aside` is True if by a thread, maybe of an earlier step."""
+
+    number: int
+    value: object
+    aside: bool
+
+    def counts(self, cell: Cell) -> bool:
+        """True if it is the answer of a step: no limit and no crash ended that, and a thread's call alone did."""
+        error = cell.error
+        if error is None or error.kind != "raised":
+            return error is None and not self.aside
+        return not self.aside or (error.type, error.message) == ("FinalAnswer", str(self.number))
 
 
 def _require(cell: Cell) -> None:

@@ -19,8 +19,16 @@ _PIECE = 16
 _MOST_CALLS = 1_000
 
 
-class TooLong(ValueError):
+class Unreadable(ValueError):
+    """An answer is not taken, and would be the same another time; `hint` says what to do."""
+
+    hint = ""
+
+
+class TooLong(Unreadable):
     """An answer has more than is taken."""
+
+    hint = "ask for less, such as by max_tokens"
 
 
 class Room:

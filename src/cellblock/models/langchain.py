@@ -14,6 +14,7 @@ from cellblock.masking import masked
 from cellblock.models.assembling import Room, TooLong, arguments_of, parts_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
+from cellblock.models.streaming import Turn
 from cellblock.text import bounded, half_made, line, message_of, text_of, valid, write_json
 
 with needing("langchain", "LangChain's models cannot be used", partial(ModelError, kind="setup")):
@@ -62,7 +63,7 @@ class LangChainModel(Unopened):
         asked = [_message(message) for message in bounded(messages)]
         pieces = aiter(self._with(tools).astream(asked))
         came: list[BaseMessage] = []
-        room = Room()
+        room, turn = Room(), Turn()
         try:
             with fail_after(self._timeout) as scope:
                 while (piece := await self._next(pieces)) is not None:
@@ -71,6 +72,7 @@ class LangChainModel(Unopened):
                     room.take(text, thought, *(call["args"] or "" for call in getattr(piece, "tool_call_chunks", ())))
                     if text and on_text is not None:
                         on_text(valid(text))
+                    await turn.end_if_long()
         except TooLong as error:
             raise ModelError(f"{self.name}: {error}", kind="malformed", hint="ask for less") from None
         except TimeoutError:

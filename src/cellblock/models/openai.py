@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ from anyio.lowlevel import RunVar
 
 from cellblock.errors import ModelError
 from cellblock.hosting.to_thread import off_loop
-from cellblock.models.assembling import Assembly, TooLong
+from cellblock.models.assembling import Assembly
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
+from cellblock.models.streaming import Turn, beginning, events, whole
 from cellblock.models.translating import Translator, openai
 from cellblock.text import bounded, half_made, line, read_json, valid
 from cellblock.url import parsed
@@ -35,10 +36,6 @@ _TRAILING = 5.0
 """Seconds between two pieces after an answer's end, such as its account of tokens."""
 _CLOSING = 5.0
 """Seconds that closing a connection may take."""
-_MOST_STREAM = 64 * 2**20
-"""Bytes of an answer with all that is around its pieces."""
-_MOST_PIECE = 8 * 2**20
-"""Bytes of a line of it: the event loop is held while one is parsed."""
 _ANSWERED: ContextVar[bool] = ContextVar("cellblock.models.answered", default=False)
 """True once an answer to this task's request has begun to come."""
 _NO_STREAM = re.compile(r"\bstream(ing|ed)?\b", re.IGNORECASE)
@@ -121,29 +118,24 @@ class EndpointModel:
         self, client: openai.AsyncOpenAI, request: dict[str, Any], assembly: Assembly, on_text: OnText | None
     ) -> None:
         answer = await self._ask(client, request)
-        if not isinstance(answer, openai.AsyncStream):
-            self._whole(answer, assembly, on_text)
-            return
+        response = answer.http_response
         try:
-            if "json" in answer.response.headers.get("content-type", ""):  # it does not stream, and does not say so
-                try:
-                    data = await answer.response.aread()
-                    told = await off_loop(len(data), read_json, data)
-                except Exception as error:
-                    raise self._errors.translated(error, answered=True) from None
-                self._whole(told, assembly, on_text)
+            if not request.get("stream") or "json" in response.headers.get("content-type", ""):
+                told = await self._read(whole(response))  # some endpoints do not stream, and do not say so
+                self._assemble(assembly.add_whole, told, on_text)
                 return
-            await self._stream(answer, assembly, on_text)
+            await self._stream(events(response), assembly, on_text)
         finally:
             await _close(answer)
         if not assembly.is_whole:
             raise self._errors.failure("connection", "the answer broke off before its end", "try again later")
 
-    async def _stream(self, answer: Any, assembly: Assembly, on_text: OnText | None) -> None:
+    async def _stream(self, pieces: AsyncIterator[bytes], assembly: Assembly, on_text: OnText | None) -> None:
         """Take the pieces of an answer. A connection that breaks after the answer's end takes nothing away from it."""
-        pieces = aiter(answer)
         limit: float | None = None  # until the first piece, which may be long in coming, the request's own holds
+        turn = Turn()
         while True:
+            await turn.end_if_long()
             try:
                 piece = await self._next(pieces, limit)
             except Failure as failure:
@@ -170,7 +162,7 @@ class EndpointModel:
         while True:
             _ANSWERED.set(False)
             try:
-                return _plain(await client.chat.completions.create(**request))
+                return await client.chat.completions.with_streaming_response.create(**request).__aenter__()
             except Exception as error:  # translated or raised
                 if not self._do_without(request, error):
                     raise self._errors.translated(error, answered=_ANSWERED.get()) from None
@@ -189,26 +181,30 @@ class EndpointModel:
             return True
         return False
 
-    async def _next(self, pieces: AsyncIterator[Any], limit: float | None) -> Any:
+    async def _next(self, pieces: AsyncIterator[bytes], limit: float | None) -> object:
         """The next piece, None after the last one."""
         try:
             with fail_after(limit):
-                return _plain(await anext(pieces))
+                return await self._read(anext(pieces))
         except StopAsyncIteration:
             return None
         except TimeoutError:
             said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
             raise self._errors.failure("timeout", said, "raise stall_seconds") from None
+
+    async def _read(self, coming: Awaitable[bytes]) -> object:
+        """The object that a piece, or a whole answer, is."""
+        try:
+            data = await coming
+            return await off_loop(len(data), read_json, data)
+        except StopAsyncIteration:
+            raise
         except Exception as error:
             raise self._errors.translated(error, answered=True) from None
 
-    def _whole(self, told: object, assembly: Assembly, on_text: OnText | None) -> None:
-        """Take an answer that came at once."""
+    def _assemble(self, add: Callable[[object], str], told: object, on_text: OnText | None) -> None:
         if isinstance(told, Mapping) and (refused := told.get("error")):
             raise self._errors.refused(0, refused)
-        self._assemble(assembly.add_whole, told, on_text)
-
-    def _assemble(self, add: Callable[[object], str], told: object, on_text: OnText | None) -> None:
         try:
             text = add(told)
         except (ValueError, RecursionError) as error:
@@ -233,7 +229,7 @@ class EndpointModel:
     def _new_client(self) -> openai.AsyncOpenAI:
         whole = self._patience.timeout_seconds
         limits = openai.Timeout(whole, connect=min(whole, _CONNECTING))
-        headers = {}
+        headers = {"Accept-Encoding": "identity"}
         if self._place and (self._place.user or self._place.password):  # not in the URL, which httpx logs
             named = f"{self._place.user or ''}:{self._place.password or ''}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(named).decode()}"
@@ -275,25 +271,10 @@ _NO_KEY = (
 
 
 async def _answered(response: Any) -> None:
-    """Before the package reads an answer: it is UTF-8 whatever its type says, and no longer than is read."""
+    """Before the package reads an error: it is UTF-8 whatever its type says, and its beginning is enough."""
     _ANSWERED.set(True)
     response.encoding = "utf-8"
-    response.aiter_bytes = partial(_bounded, response.aiter_bytes)
-
-
-async def _bounded(read: Callable[..., AsyncIterator[bytes]], *size: int) -> AsyncIterator[bytes]:
-    whole = line = 0
-    async for piece in read(*size):
-        whole += len(piece)
-        line = len(piece) - piece.rfind(b"\n") - 1 if b"\n" in piece else line + len(piece)
-        if whole > _MOST_STREAM or line > _MOST_PIECE:
-            raise TooLong("the answer has more bytes than are read")
-        yield piece
-
-
-def _plain(answer: Any) -> Any:
-    """An object of the package as the mapping that was sent, whether or not its fields are of their types."""
-    return answer.to_dict(warnings=False) if isinstance(answer, openai.BaseModel) else answer
+    response.aiter_bytes = partial(beginning, response)
 
 
 async def _close(opened: Any) -> None:

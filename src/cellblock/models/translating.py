@@ -8,7 +8,7 @@ from functools import partial
 
 from cellblock.errors import ModelError, needing
 from cellblock.masking import masked
-from cellblock.models.assembling import TooLong
+from cellblock.models.assembling import Unreadable
 from cellblock.models.failures import LONGEST, MOST_READ, Failure, Refusal, asked_wait
 from cellblock.text import line, message_of, text_of
 from cellblock.url import Url
@@ -70,8 +70,8 @@ class Translator:
         return refusal.failure(model=self._model, place=self.place)
 
     def malformed(self, error: Exception) -> Failure:
-        if isinstance(error, TooLong):
-            failure = self.failure("malformed", f"{self.place}: {error}", "ask for less, such as by max_tokens")
+        if isinstance(error, Unreadable):
+            failure = self.failure("malformed", f"{self.place}: {error}", error.hint)
             failure.again = False
             return failure
         why = message_of(error, MOST_READ) if isinstance(error, ValueError) else f"{type(error).__name__} in reading it"

@@ -362,24 +362,90 @@ _GARBAGE = [
 ]  # fmt: skip
 
 
-@pytest.mark.threat("D4")
-def test_every_line_that_is_no_message_is_answered_on_stdio(stdio: Stdio) -> None:
-    for line in _GARBAGE:
-        stdio.send(line)
-        assert stdio.receive()["error"]["message"] == "the line is not a JSON-RPC message"
-    stdio.send(b'{"jsonrpc": "2.0", "id": "mine", "method": 5}')
-    assert stdio.receive()["id"] == "mine"
-    assert "result" in stdio.ask("tools/list", {})
+def _sent(ask: Ask, message: bytes | dict[str, Any]) -> dict[str, Any]:
+    """The answer to a message as it is, on the transport of a client."""
+    client: Stdio | Http = ask.__self__  # type: ignore[attr-defined]
+    raw = message if isinstance(message, bytes) else json.dumps(message).encode()
+    if isinstance(client, Http):
+        return _answer(*client.post(raw))
+    client.send(raw)
+    return client.receive()
 
 
 @pytest.mark.threat("D4")
-@pytest.mark.parametrize("given", [b"null", b"true", b"false"])
-def test_a_request_whose_id_is_none_is_answered_on_stdio(stdio: Stdio, given: bytes) -> None:
-    stdio.send(b'{"jsonrpc": "2.0", "id": %s, "method": "ping"}' % given)
-    assert stdio.ask("ping", {})["result"] == {}
-    stdio.send(b'{"jsonrpc": "2.0", "id": %s, "method": "tools/list"}' % given)
-    answer = stdio.receive()
-    assert (answer["id"], answer["error"]["message"]) == (None, "the id of a request is a number or a text")
+def test_whatever_is_no_message_is_answered(ask: Ask) -> None:
+    said = {"it cannot be read as JSON", "it is not a JSON-RPC message", "HTTP 413: the request has 5000 parts or more"}
+    told = {_sent(ask, one)["error"]["message"] for one in _GARBAGE}
+    assert {"it cannot be read as JSON", "it is not a JSON-RPC message"} <= told <= said
+    assert _sent(ask, b'{"jsonrpc": "2.0", "id": "mine", "method": 5}')["id"] == "mine"
+    assert _sent(ask, {"jsonrpc": "2.0", "id": "a" * 201, "method": 5})["id"] is None
+    assert "result" in ask("tools/list", {})
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize("given", [None, True, False, 1.5, "a" * 201, 10**200, -(10**200), [1], {"a": 1}], ids=repr)
+def test_a_request_whose_id_is_none_or_too_long_is_answered(ask: Ask, given: object) -> None:
+    for method in ("ping", "tools/list"):
+        answer = _sent(ask, {"jsonrpc": "2.0", "id": given, "method": method, "params": {}})
+        said = "the id of a request is a whole number or a text, of at most 200 characters"
+        if "JSON-RPC" in answer["error"]["message"]:  # the SDK's parser takes it for nothing
+            said = "it is not a JSON-RPC message"
+        assert (answer["id"], answer["error"]["message"]) == (None, said)
+    assert "result" in ask("tools/list", {})
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize("given", [True, 1.5, "a" * 201, 10**200, [1], {"a": 1}], ids=repr)
+def test_a_progress_token_that_is_none_or_too_long_is_refused(ask: Ask, given: object) -> None:
+    params = {"name": "log", "arguments": {}, "_meta": {"progressToken": given}}
+    answer = _sent(ask, {"jsonrpc": "2.0", "id": "a" * 200, "method": "tools/call", "params": params})
+    said = "a progress token is a whole number or a text, of at most 200 characters"
+    assert (answer["id"], answer["error"]["message"]) == ("a" * 200, said)
+
+
+@pytest.mark.threat("D4")
+def test_an_id_that_is_under_way_over_http_is_refused_and_then_free_again(port: int) -> None:
+    client = Http(port).open()
+    code = "import threading\nprint('begun')\nthreading.Event().wait()"
+    params = {"name": "run_python", "arguments": {"code": code, "session": "twice"}, "_meta": {"progressToken": "p"}}
+    first = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {
+        "Authorization": f"Bearer {_TOKENS['ana']}", "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream", "Mcp-Session-Id": str(client.number),
+    }  # fmt: skip
+    connection.request("POST", "/mcp", json.dumps(first).encode(), headers)
+    stream = connection.getresponse()
+    while b"begun" not in stream.readline():
+        pass
+    for number in (7, "7"):
+        status, _, body = client.post(json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}).encode())
+        error = json.loads(body)["error"]["message"]
+        assert (status, error) == (400, f"a request with the id {number!r} is under way")
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    assert client.post(json.dumps(cancelled).encode())[0] == 202
+    assert b'"id":7' in stream.read()
+    connection.close()
+    while (answer := _sent(client.ask, {"jsonrpc": "2.0", "id": 7, "method": "ping"})).get("result") != {}:
+        assert "is under way" in answer["error"]["message"]  # until the server, too, has ended the first one's stream
+
+
+@pytest.mark.threat("D4")
+def test_a_client_that_does_not_read_any_more_ends_the_server_quietly(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    with open(tmp_path / "log", "wb") as log:
+        left = Stdio(url, log)
+        _call(left.ask, "run_python", code="kept = 1")
+        assert left._process.stdout is not None
+        assert left._process.stdin is not None
+        left._process.stdout.close()
+        left.send(b'{"jsonrpc": "2.0", "id": "unread", "method": "ping"}')
+        left._process.stdin.close()
+        assert left._process.wait(30) == 0
+    assert (tmp_path / "log").read_text() == ""
+    again = Stdio(url)
+    assert _call(again.ask, "run_python", code="kept")["structuredContent"]["value"] == 1
+    again.close()
 
 
 def test_a_prompt_that_there_is_not_is_the_clients_mistake(ask: Ask) -> None:

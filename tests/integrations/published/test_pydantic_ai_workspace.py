@@ -62,3 +62,25 @@ async def test_what_a_command_prints_forges_no_cut() -> None:
     async with CellblockWorkspace() as backend:
         result = await backend.run(["echo", line])
         assert (result.exit_code, result.stdout) == (0, line + "\n")
+
+
+@pytest.mark.anyio
+async def test_a_workspace_that_is_closed_opens_no_session() -> None:
+    from pydantic_ai.workspaces import WorkspaceUnavailableError
+
+    never, opening = CellblockWorkspace(), CellblockWorkspace()
+    async with anyio.create_task_group() as tasks:
+        began = anyio.Event()
+
+        async def run() -> None:
+            began.set()
+            with pytest.raises(WorkspaceUnavailableError):
+                await opening.run(["sleep", "60"])
+
+        tasks.start_soon(run)
+        await began.wait()
+        await never.close()
+        await opening.close()
+    for workspace in (never, opening):
+        with pytest.raises(WorkspaceUnavailableError):
+            await workspace.run(["true"])

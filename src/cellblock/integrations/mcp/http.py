@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import ipaddress
 import socket
-from collections.abc import Collection, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,12 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
+from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
-from cellblock.integrations.mcp.stdio import mended
+from cellblock.integrations.mcp.messages import NotTaken, read
 from cellblock.text import whole_number
 
 if TYPE_CHECKING:
@@ -147,19 +148,26 @@ async def serve_http(
         user: StreamableHTTPSessionManager(server._lowlevel_server, max_sessions=_MOST_CLIENTS) for user in tokens
     }
 
+    under_way: set[tuple[str, bytes, str]] = set()
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
+        user = scope["user"].username
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")
         elif reason := await to_thread.run_sync(_excess, body := message.get("body", b"")):
             await _refuse(send, 413, f"the request has {reason} or more")
+        elif scope["method"] != "POST":
+            await managers[user].handle_request(scope, _after(message, receive), send)
         else:
-            first = [{**message, "body": await to_thread.run_sync(mended, body)}]
-
-            async def received() -> Message:
-                return first.pop() if first else await receive()
-
-            await managers[scope["user"].username].handle_request(scope, received, send)
+            try:
+                body, asked = await to_thread.run_sync(read, body)
+                with _alone(under_way, user, scope, asked):
+                    first = {**message, "body": body}
+                    await managers[user].handle_request(scope, _after(first, receive), send)
+            except NotTaken as refused:
+                text = refused.answer.model_dump_json(by_alias=True, exclude_unset=True)
+                await _refuse(send, 400, text, b"application/json")
 
     whole = RequestBodyLimitMiddleware(app, DEFAULT_MAX_REQUEST_BODY_SIZE)
     wall = TokenWall(whole, tokens, hosts=names_of(listener, hosts), origins=origins)
@@ -172,6 +180,36 @@ async def serve_http(
         for manager in managers.values():
             await running.enter_async_context(manager.run())
         await uvicorn.Server(config).serve(sockets=[listener])
+
+
+@contextmanager
+def _alone(under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, asked: JSONRPCMessage) -> Iterator[None]:
+    """Keep a request's id to it while it is under way: the SDK would send both answers to the newer of two.
+
+    Raises `NotTaken` for a second one of the same client. The SDK takes 1 and "1" for one id.
+    """
+    client = b"".join(_values(scope, b"mcp-session-id"))
+    if not isinstance(asked, JSONRPCRequest) or not client:
+        yield
+        return
+    key = (user, client, str(asked.id))
+    if key in under_way:
+        raise NotTaken(INVALID_REQUEST, f"a request with the id {asked.id!r} is under way")
+    under_way.add(key)
+    try:
+        yield
+    finally:
+        under_way.discard(key)
+
+
+def _after(first: Message, receive: Receive) -> Receive:
+    """What is received: the message that was received already, then the others."""
+    left = [first]
+
+    async def received() -> Message:
+        return left.pop() if left else await receive()
+
+    return received
 
 
 def _excess(body: bytes) -> str:
@@ -202,8 +240,8 @@ def _one_of(scope: Scope, name: bytes, allowed: Collection[bytes]) -> bool:
     return len(values) == 1 and values[0].strip().lower() in allowed
 
 
-async def _refuse(send: Send, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+async def _refuse(send: Send, status: int, text: str, kind: bytes = b"text/plain; charset=utf-8") -> None:
+    headers = [(b"content-type", kind)]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
