@@ -351,7 +351,7 @@ class SessionPool:
                 return full
             going.append(one)
         for entry in going:
-            self._let_go(entry)
+            _ = self._let_go(entry)
         return ()
 
     def _has_stayed(self, entry: _Entry) -> None:
@@ -482,7 +482,7 @@ class SessionPool:
     def _rest(self, entry: _Entry) -> None:
         """Close an idle session, or have it sleep."""
         if self._closes:
-            self._let_go(entry)
+            _ = self._let_go(entry)
             return
         task = asyncio.get_running_loop().create_task(self._sleep(entry))
         self._resting.add(task)
