@@ -7,7 +7,7 @@ import logging
 import os
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
 
@@ -51,9 +51,13 @@ class _Entry:
     session: AsyncSession | None = None
     callers: int = 0
     used: float = 0.0
+    stays: float = 0.0
+    """Time until which calls that can wait leave it open, for as long as its opening took; 0 once it is over."""
     asleep: bool = False
     rest: asyncio.TimerHandle | None = None
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    after: set[asyncio.Task[None]] = field(default_factory=set)
+    """Sessions that are being closed, and have to be before this one has processes."""
 
     @property
     def idle(self) -> bool:
@@ -81,7 +85,8 @@ class SessionPool:
     `limits.max_memory_mb`: past it, the one that was used longest ago ends its processes.
 
     Where every place is in use, or another program has the session open, a call waits for `wait_seconds`, and is
-    refused then: `Busy`, or `SessionHeld`. A session whose program has died is taken over by the store's lease.
+    refused then: `Busy`, or `SessionHeld`. Calls get places in the order in which they came; one whose user has all
+    that `max_per_user` gives lets the others by. A session whose program has died is taken over by the store's lease.
     """
 
     def __init__(
@@ -137,7 +142,10 @@ class SessionPool:
         self._shares: dict[str, _Share] = {}
         self._entries: dict[Key, _Entry] = {}
         self._openings = asyncio.Semaphore(_MOST_OPENINGS)
-        self._freed = asyncio.Event()
+        self._line: dict[asyncio.Future[_Entry], tuple[Key, float]] = {}
+        """Calls that wait for a place, in their order: the session that each is for, and until when it waits."""
+        self._leaving: dict[Key, tuple[_Entry, asyncio.Task[None]]] = {}
+        """Sessions that have no place any more, and are being closed."""
         self._resting: set[asyncio.Task[None]] = set()
         self._store: Store | None = None
         self._storing = anyio.Lock()
@@ -166,6 +174,7 @@ class SessionPool:
         """Share the places evenly among so many users, at least one for each: nobody takes another's place."""
         self.max_per_user = max(1, self.max_sessions // users)
         self.max_sessions = max(self.max_sessions, users)
+        self._hand_out()
 
     @half_made
     def __repr__(self) -> str:
@@ -184,9 +193,11 @@ class SessionPool:
             await to_thread.run_sync(store.read, *key)
         until = clock.now() + self._wait_seconds
         entry = await self._admit(key, until)
-        self._enter(entry)
         try:
             async with entry.opening:
+                if entry.after:
+                    await asyncio.wait(entry.after)
+                    entry.after.clear()
                 await self._drop_spent(entry)
                 if entry.session is None:
                     entry.session = await self._opened(entry, until)
@@ -202,13 +213,18 @@ class SessionPool:
     async def close(self) -> None:
         """Close every session, for good. What the store does not take is one line of the log for each."""
         self._closed = True
-        self._freed.set()
+        for place in self._line:
+            place.cancel()
+        self._line.clear()
         with anyio.CancelScope(shield=True):
             for task in (resting := list(self._resting)):
                 task.cancel()
             await asyncio.gather(*resting, return_exceptions=True)
             for entry in list(self._entries.values()):
-                await self._close_quietly(entry)
+                with suppress(CellblockError):  # the log has it
+                    await self._close(entry)
+            if closing := [task for _, task in self._leaving.values()]:
+                await asyncio.wait(closing)
             if self._store is not None:
                 await to_thread.run_sync(self._store.close)
                 self._store = None
@@ -233,7 +249,6 @@ class SessionPool:
         except CellblockError:
             await session.close()
             return
-        self._enter(entry)
         try:
             if entry.session is None:  # else it was closed meanwhile, and opened again by who waited for it
                 entry.session, entry.used = session, clock.now()
@@ -281,30 +296,90 @@ class SessionPool:
     async def _admit(self, key: Key, until: float) -> _Entry:
         """The entry of a session that is to be used, once there is a place for it. `Busy` where there is none in time.
 
-        Whoever calls it counts as a caller before anything else is waited for.
+        The caller counts as one of its callers already.
         """
         self._require_open()
-        while (full := self._in_the_way(key)) is not None:
-            idle = [entry for entry in full if entry.idle]
-            if idle:
-                await self._close_quietly(
-                    min(idle, key=lambda entry: (entry.key[0] != key[0], entry.used)), only_idle=True
-                )
-            elif not await self._one_freed(until):
-                raise Busy(
-                    f"all {len(full)} sessions that may be open are in use", hint="try again when a call has ended"
-                )
+        place: asyncio.Future[_Entry] = asyncio.get_running_loop().create_future()
+        self._line[place] = key, until
+        self._hand_out()
+        try:
+            if not place.done():
+                await asyncio.wait([place], timeout=max(0.0, until - clock.now()))
             self._require_open()
-        return self._entries.setdefault(key, _Entry(key))
+        except BaseException:
+            if place.done() and not place.cancelled():
+                self._leave(place.result())
+            raise
+        finally:
+            self._line.pop(place, None)
+        if place.done():
+            return place.result()
+        count = len(self._in_the_way(key, []))
+        raise Busy(f"all {count} sessions that may be open are in use", hint="try again when a call has ended")
+
+    def _hand_out(self) -> None:
+        """Give places to the calls that wait for one, in their order, and close the idle sessions that are in the way.
+
+        A call that only its user's own bound stops does not stop those behind it.
+        """
+        is_full = False
+        for place, (key, until) in list(self._line.items()):
+            entry = self._entries.get(key)
+            if takes_room := entry is None or not entry.awake:
+                in_use = () if is_full else self._make_room(key, until)
+                is_full = is_full or any(one.key[0] != key[0] for one in in_use)
+                if is_full or in_use:
+                    continue
+            entry = self._entries.setdefault(key, entry or _Entry(key))
+            self._enter(entry)
+            if takes_room:
+                entry.after |= self._leaving_before(entry)
+            del self._line[place]
+            place.set_result(entry)
+
+    def _make_room(self, key: Key, until: float) -> Sequence[_Entry]:
+        """Close the idle sessions that are in the way of one that is to be used, those used longest ago first.
+
+        Where that would not do yet, nothing is closed, and it gives the sessions that are in the way.
+        """
+        going: list[_Entry] = []
+        while full := self._in_the_way(key, going):
+            if not (idle := [entry for entry in full if entry.idle]):
+                return full
+            one = min(idle, key=lambda entry: (entry.key[0] != key[0], entry.used))
+            if 0 < one.stays <= until:
+                return full
+            going.append(one)
+        for entry in going:
+            _ = self._let_go(entry)
+        return ()
+
+    def _has_stayed(self, entry: _Entry) -> None:
+        entry.stays = 0.0
+        self._hand_out()
+
+    def _leaving_before(self, entry: _Entry) -> set[asyncio.Task[None]]:
+        """The sessions that are being closed and have to be before this one has processes, which has a place already.
+
+        All of them where they and those with a place are too many together, so that those that are open never are.
+        """
+        leaving = self._leaving
+        too_many = len(self._entries) + len(leaving) > self.max_sessions
+        if self._most_awake is not None:
+            awake = [one for one in (*self._entries.values(), *(left for left, _ in leaving.values())) if one.awake]
+            too_many = too_many or len(awake) > self._most_awake
+        return {task for key, (_, task) in leaving.items() if too_many or key == entry.key}
 
     def _require_open(self) -> None:
         if self._closed:
             raise SessionClosed("the pool was closed", hint="make a new SessionPool")
 
-    def _in_the_way(self, key: Key) -> Sequence[_Entry] | None:
-        """The sessions of which one has to end its processes before this one can be used; None if none has to."""
+    def _in_the_way(self, key: Key, going: Sequence[_Entry]) -> Sequence[_Entry]:
+        """The sessions, without those that are `going`, of which one has to end its processes before this one can be
+        used; none where none has to.
+        """
         entry = self._entries.get(key)
-        others = [one for one in self._entries.values() if one is not entry]
+        others = [one for one in self._entries.values() if one is not entry and one not in going]
         own = [one for one in others if one.key[0] == key[0]]
         awake = [one for one in others if one.awake]
         if entry is None:
@@ -314,29 +389,23 @@ class SessionPool:
                 return others
         if self._most_awake is not None and len(awake) >= self._most_awake and (entry is None or not entry.awake):
             return awake
-        return None
-
-    async def _one_freed(self, until: float) -> bool:
-        """Wait until a session may have become idle; False where none did in time."""
-        self._freed.clear()
-        try:
-            async with asyncio.timeout(max(0.0, until - clock.now())):
-                await self._freed.wait()
-        except TimeoutError:
-            return False
-        return True
+        return ()
 
     # --- opening and closing ---
 
     async def _opened(self, entry: _Entry, until: float) -> AsyncSession:
         """A session, opened as soon as no other program has it open; or the one that was adopted meanwhile."""
         user, name = entry.key
-        self._loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         while True:
             async with self._openings:
                 self._require_open()
+                begun = clock.now()
                 try:
                     session = await AsyncSession(name, user=user, state=self._state, **self._options).open()
+                    took = clock.now() - begun
+                    entry.stays = begun + 2 * took
+                    loop.call_later(took, self._has_stayed, entry)
                     if not self._closed:
                         return session
                     await session.close()
@@ -362,32 +431,39 @@ class SessionPool:
             if here and other._closes and other._state.url == self._state.url:
                 entry = other._entries.get(key)
                 if entry is not None and entry.idle:
-                    await other._close_quietly(entry, only_idle=True)
+                    await asyncio.wait([other._let_go(entry)])
                     return True
         return False
 
-    async def _close_quietly(self, entry: _Entry, *, only_idle: bool = False) -> None:
-        """Close a session; what the store does not take is for the log, since no caller of it is there to be told."""
-        try:
-            await self._close(entry, only_idle=only_idle)
-        except CellblockError as error:
-            _LOG.error("session %r of %r was not closed as it should be: %s", *reversed(entry.key), error)
+    def _let_go(self, entry: _Entry) -> asyncio.Task[None]:
+        """Close an idle session, which has no place from here on: a call that wants it again waits as all do."""
+        del self._entries[entry.key]
+        self._stop_rest(entry)
+        task = _closing(entry)
+        self._leaving[entry.key] = entry, task
+        task.add_done_callback(lambda _: self._leaving.pop(entry.key))
+        return task
 
-    async def _close(self, entry: _Entry, *, only_idle: bool = False) -> None:
+    async def _close(self, entry: _Entry) -> None:
+        """Close a session, whoever uses it: those keep its place."""
+        if entry.idle:
+            await _ended(self._let_go(entry))
+            return
         self._enter(entry)
         try:
             async with entry.opening:
-                if only_idle and entry.callers > 1:
-                    return
-                session, entry.session = entry.session, None
-                if session is not None:
-                    await session.close()
+                if entry.session is not None:
+                    await _ended(_closing(entry))
         finally:
             self._leave(entry)
 
     def _enter(self, entry: _Entry) -> None:
         """A caller has come: the session does not rest."""
         entry.callers += 1
+        self._stop_rest(entry)
+
+    @staticmethod
+    def _stop_rest(entry: _Entry) -> None:
         if entry.rest is not None:
             entry.rest.cancel()
             entry.rest = None
@@ -397,21 +473,25 @@ class SessionPool:
         entry.callers -= 1
         if entry.callers:
             return
-        self._freed.set()
         if entry.session is None:
-            if self._entries.get(entry.key) is entry:
-                del self._entries[entry.key]
+            del self._entries[entry.key]
         elif not entry.asleep:
-            entry.rest = asyncio.get_running_loop().call_later(self._idle_seconds, self._rest_soon, entry)
+            entry.rest = asyncio.get_running_loop().call_later(self._idle_seconds, self._rest, entry)
+        self._hand_out()
 
-    def _rest_soon(self, entry: _Entry) -> None:
-        rest = self._close_quietly(entry, only_idle=True) if self._closes else self._sleep(entry)
-        task = asyncio.get_running_loop().create_task(rest)
+    def _rest(self, entry: _Entry) -> None:
+        """Close an idle session, or have it sleep."""
+        if self._closes:
+            _ = self._let_go(entry)
+            return
+        task = asyncio.get_running_loop().create_task(self._sleep(entry))
         self._resting.add(task)
         task.add_done_callback(self._resting.discard)
 
     async def _sleep(self, entry: _Entry) -> None:
         """Have a session sleep that nobody uses. What the store does not take keeps it awake, and is logged."""
+        if not entry.idle:
+            return
         self._enter(entry)
         try:
             async with entry.opening:
@@ -419,7 +499,7 @@ class SessionPool:
                     await entry.session.hibernate()
                     entry.asleep = entry.callers == 1
         except CellblockError as error:
-            _LOG.error("session %r of %r could not be put to sleep: %s", *reversed(entry.key), error)
+            _log(entry, "put to sleep", error)
         finally:
             self._leave(entry)
 
@@ -441,6 +521,30 @@ class SessionPool:
 
 _ALL: weakref.WeakSet[SessionPool] = weakref.WeakSet()
 """Of this program."""
+
+
+def _closing(entry: _Entry) -> asyncio.Task[None]:
+    """A task that closes a session, whoever is cancelled meanwhile. What the store does not take is logged."""
+    assert entry.session is not None
+    task = asyncio.get_running_loop().create_task(entry.session.close())
+    entry.session = None
+
+    def done(_: object) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log(entry, "closed as it should be", error)
+
+    task.add_done_callback(done)
+    return task
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Wait for a task, which is not cancelled with its caller."""
+    await asyncio.wait([task])
+    task.result()
+
+
+def _log(entry: _Entry, what: str, error: BaseException) -> None:
+    _LOG.error("session %r of %r was not %s: %s", *reversed(entry.key), what, error)
 
 
 def _place(user: str, name: str | None) -> SessionRow | None:

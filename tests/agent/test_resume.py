@@ -16,6 +16,7 @@ import pytest
 
 from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ScriptedModel, SessionBusy, Versioned
 from cellblock.agent.past import past_run
+from cellblock.agent.recording import from_plain
 from cellblock.agent.replay import replay
 from cellblock.models import Message
 from cellblock.observe.log import read_log
@@ -95,7 +96,7 @@ def test_run_that_was_killed_between_two_steps_goes_on_with_the_next(tmp_path: P
     killed = Killed(
         tmp_path,
         ["total = sum(start)\nnote('one')\nmemory.variables['k'] = total", "1/0", "WAIT"],
-        lambda run: run.said('"step": 2, "observations"'),
+        lambda run: run.said('"number": 2'),
     )
     agent, model = killed.agent("final_answer((total, start, memory.variables, memory.failed_approaches))")
     with agent:
@@ -228,7 +229,7 @@ def test_what_cannot_be_resumed_says_why(tmp_path: Path) -> None:
 
 def test_run_at_local_goes_on_as_well(tmp_path: Path) -> None:
     killed = Killed(
-        tmp_path, ["x = note('one')", "1 / 0", "WAIT"], lambda run: run.said('"step": 2, "obs'), trust_level="local"
+        tmp_path, ["x = note('one')", "1 / 0", "WAIT"], lambda run: run.said('"number": 2'), trust_level="local"
     )
     agent, _ = killed.agent("final_answer((x, start, memory.failed_approaches))", trust_level="local")
     with agent:
@@ -255,3 +256,131 @@ async def test_an_error_names_a_log_by_its_path(tmp_path: Path) -> None:
         await past_run(tmp_path / "a.jsonl")
     assert str(tmp_path / "a.jsonl") in str(raised.value)
     assert "PosixPath" not in str(raised.value)
+
+
+_WRITES = """
+import os, sys
+from cellblock import CodeAgent, Versioned
+from cellblock.observe.log import EventLog
+
+sys.path.insert(0, sys.argv[1])
+from rich_run import Scripted, note_to
+
+write, left = EventLog.write, int(sys.argv[3])
+
+def ends(log, event, **data):
+    global left
+    left -= 1
+    if left < 0:
+        if left % 2:
+            log._file.write(b'{"event": "' + event.encode() + b'", "st')
+            log._file.flush()
+        os.kill(os.getpid(), 9)
+    return write(log, event, **data)
+
+EventLog.write = ends
+state = Versioned("sqlite:///" + sys.argv[2] + "/cells.db")
+CodeAgent(Scripted(), tools=[note_to(sys.argv[2])], state=state).run("rich", log=sys.argv[2] + "/run.jsonl")
+"""
+
+_RICH = '''
+from cellblock import ScriptedModel
+
+CODES = [
+    "total = note('one')\\nuncertain('is it so?')\\nmemory.variables['k'] = 7\\nmemory.observations.append('seen')",
+    "1/0",
+    "explore('two')\\nx = note('two')\\nopen('two.txt', 'w').close()",
+    "note('three')\\nraise ValueError('no good')",
+    None,
+    "import os\\n"
+    "final_answer((total, 'x' in globals(), os.listdir('.'), memory.variables, memory.observations,"
+    " memory.failed_approaches))",
+]
+AGAIN = {0: "uncertain('is it so?')", 2: "explore('two')", 5: CODES[5]}
+"""What a model says that is told that something of a cell was not heard."""
+GONE = {n: code.replace("note(", "(") for n, code in enumerate(CODES) if code and "note(" in code}
+"""What it says that is told that a cell ended with its program, after its call of the tool."""
+
+
+def fence(code):
+    return "I think." if code is None else "```python\\n" + code + "\\n```"
+
+
+class Scripted(ScriptedModel):
+    """Answers by what it has said before; `asked` are the requests."""
+
+    def __init__(self):
+        super().__init__([self._next] * 20)
+
+    def _next(self, messages):
+        said = [one["content"] for one in messages if one["role"] == "assistant"]
+        told = str(messages[-1]["content"])
+        newest = next((n for n, code in enumerate(CODES) if said and said[-1] == fence(code)), None)
+        if "was not heard: say it again" in told and newest in AGAIN:
+            return fence(AGAIN[newest])
+        if "The cell was not run again" in told:
+            return fence(GONE[newest])
+        done = max([-1, *(n for n, code in enumerate(CODES) if fence(code) in said)])
+        return fence(CODES[done + 1])
+
+
+def note_to(directory):
+    def note(text: str) -> str:
+        "Write a line."
+        with open(directory + "/notes.txt", "a") as file:
+            file.write(text + "\\n")
+        return text
+
+    return note
+'''
+
+_LINES = 19
+"""Of the log of the whole run, the first two of which are before its first step."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", range(2, _LINES + 1))
+def test_run_that_was_killed_after_any_line_of_its_log_ends_as_the_whole_one(tmp_path: Path, lines: int) -> None:
+    (tmp_path / "rich_run.py").write_text(_RICH)
+    program = [sys.executable, "-c", _WRITES, str(tmp_path), str(tmp_path), str(lines)]
+    assert subprocess.run(program, check=False, timeout=120).returncode == (-signal.SIGKILL if lines < _LINES else 0)
+    log = tmp_path / "run.jsonl"
+    told = read_log(log)
+    assert len(told) == lines
+    if lines < _LINES:
+        rich: dict[str, Any] = {}
+        exec(_RICH, rich)
+        store = Versioned(f"sqlite:///{tmp_path}/cells.db")
+        with CodeAgent(rich["Scripted"](), tools=[rich["note_to"](str(tmp_path))], state=store) as agent:
+            agent.resume(log)
+    assert sorted((tmp_path / "notes.txt").read_text().split()) == ["one", "three", "two"]
+    events = read_log(log)
+    assert events[-1]["reason"] == "answered"
+    value = from_plain(events[-1]["value"])
+    assert isinstance(value, tuple)
+    total, has_x, files, variables, observed, failed = value
+    began_late = lines == 9  # explore() was not heard, and is said again once its cell has done the rest
+    assert (total, has_x, files, variables) == ("one", began_late, ["two.txt"] * began_late, {"k": 7})
+    assert sorted(observed) == ["explore: two", "explored and given up: two", "seen", "uncertain: is it so?"]
+    assert [one.split(" -> ")[1] for one in failed] == ["ZeroDivisionError: division by zero", "ValueError: no good"]
+
+
+def test_log_of_a_run_that_was_killed_before_it_began_is_taken_by_the_next(tmp_path: Path) -> None:
+    log, store = tmp_path / "run.jsonl", Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with CodeAgent(ScriptedModel([fence("final_answer(1)")] * 6), state=store) as agent:
+        agent.run("one", log=log)
+        whole = log.read_bytes()
+        with pytest.raises(LogError, match="there is a log at"):
+            agent.run("one", log=log)
+        assert log.read_bytes() == whole
+        first = whole.splitlines(keepends=True)[0]
+        end = b'{"event": "end", "reason": "SessionBusy"}\n'
+        for left in (b"", first[:100], first, first + end[:5], first + end):
+            log.write_bytes(left)
+            assert agent.run("one", log=log).value == 1
+            assert [one["event"] for one in read_log(log)] == ["run", "begin", "reply", "cell", "end"]
+        for other in (b"notes", first + whole.splitlines(keepends=True)[1]):
+            log.write_bytes(other)
+            with pytest.raises(LogError, match="there is a log at"):
+                agent.run("one", log=log)
+            assert log.read_bytes() == other

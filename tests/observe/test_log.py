@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import threading
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +37,40 @@ def test_log_is_whole_after_each_event_and_takes_none_once_it_is_closed(tmp_path
     log.close()
     log.write("tool", name="late")
     assert (len(log), len(read_log(tmp_path / "log"))) == (1, 1)
+
+
+def test_log_that_its_disk_does_not_take_ends_with_its_last_whole_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = False
+
+    class Disk(FileIO):
+        def write(self, data: Any) -> int:
+            if full and len(data) < 50:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return super().write(data[:20])
+
+    monkeypatch.setattr("cellblock.observe.log.FileIO", Disk)
+    log = EventLog(tmp_path / "log")
+    log.write("run", format=1)
+    full = True
+    with pytest.raises(LogError, match="cannot be written: No space left on device"):
+        log.write("reply", text="a" * 200)
+    full = False
+    with pytest.raises(LogError, match="cannot be written"):
+        log.write("end", reason="LogError")
+    log.close()
+    assert (len(log), [one["event"] for one in read_log(tmp_path / "log")]) == (1, ["run"])
+
+
+def test_log_that_is_being_written_is_not_taken_by_another_run(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "log")
+    log.write("run", format=1, trust_level="isolated")
+    with pytest.raises(LogError, match="there is a log at"):
+        EventLog(tmp_path / "log")
+    log.close()
+    EventLog(tmp_path / "log").close()
+    assert (tmp_path / "log").read_bytes() == b""
 
 
 @pytest.mark.anyio

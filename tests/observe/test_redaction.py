@@ -224,7 +224,7 @@ def test_no_event_of_a_run_holds_a_secret_whose_blanks_were_folded(
     agent = CodeAgent(ScriptedModel([f"It is {secret}\n```python\n{code}\n```" for code in codes]), tools=[login])
     agent.run(f"use {secret}", inputs={"token": secret}, log=log)
     events = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {"run", "begin", "reply", "tool", "cell", "memory", "end"} <= {event["event"] for event in events}
+    assert {"run", "begin", "reply", "tool", "cell", "end"} <= {event["event"] for event in events}
     for event in events:
         found = texts_of(event)
         assert [one in found for one in ("Kestrel", "hunter2", "alpha-beta", "gamma-delta")] == [False] * 4, event

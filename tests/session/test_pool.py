@@ -206,6 +206,99 @@ async def test_a_call_waits_for_a_place_and_gets_the_first_that_is_free(url: str
         assert len(pool) == 1
 
 
+async def _wait_in_line(pool: SessionPool, name: str, served: list[str], user: str = "ana") -> None:
+    async with pool.session(name, user=user) as session:
+        await session.run("1")
+        served.append(name)
+
+
+async def test_calls_get_places_in_the_order_in_which_they_came_and_the_owner_of_one_is_among_them(url: str) -> None:
+    served: list[str] = []
+    async with SessionPool(url, max_sessions=1) as pool, anyio.create_task_group() as tasks:
+        async with pool.session("a", user="ana"):
+            for name in ("b", "c"):
+                tasks.start_soon(_wait_in_line, pool, name, served, name)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(60):
+                while pool._entries["ana", "a"].stays:  # for as long as its opening took
+                    await anyio.sleep(0.01)
+        for _ in range(3):
+            tasks.start_soon(_wait_in_line, pool, "a", served)
+    assert served == ["b", "c", "a", "a", "a"]
+
+
+async def test_calls_past_their_users_own_bound_let_the_others_by(url: str) -> None:
+    served: list[str] = []
+    async with SessionPool(url, max_sessions=3, max_per_user=1) as pool, anyio.create_task_group() as tasks:
+        async with pool.session("a", user="ana"):
+            for name in ("b", "c", "d"):
+                tasks.start_soon(_wait_in_line, pool, name, served)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(60):
+                await _wait_in_line(pool, "e", served, "eve")
+        assert served == ["e"]
+    assert served == ["e", "b", "c", "d"]
+
+
+async def test_a_call_that_is_cancelled_as_it_gets_a_place_gives_it_to_the_next(url: str) -> None:
+    served: list[str] = []
+    async with SessionPool(url, max_sessions=1) as pool:
+        async with pool.session("a", user="ana"):
+            calls = [asyncio.create_task(_wait_in_line(pool, name, served)) for name in ("b", "c", "d", "e")]
+            await anyio.wait_all_tasks_blocked()
+            calls[0].cancel()
+        calls[1].cancel()  # it has the place by now, and has not run since
+        with anyio.fail_after(60):
+            ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert [isinstance(one, asyncio.CancelledError) for one in ended] == [True, True, False, False]
+        assert (served, len(pool)) == (["d", "e"], 1)
+
+
+async def test_a_call_whose_time_is_over_holds_up_nobody(url: str) -> None:
+    served: list[str] = []
+    async with SessionPool(url, max_sessions=1) as pool, anyio.create_task_group() as tasks:
+        async with pool.session("a", user="ana"):
+            pool._wait_seconds = 0.1
+            with pytest.raises(Busy, match="all 1 sessions that may be open are in use"):
+                await _wait_in_line(pool, "b", served)
+            pool._wait_seconds = 60
+            tasks.start_soon(_wait_in_line, pool, "c", served)
+            await anyio.wait_all_tasks_blocked()
+    assert served == ["c"]
+
+
+@pytest.mark.parametrize("bound", [{"max_sessions": 2}, {"max_memory_mb": 500}])
+async def test_users_that_come_again_and_again_all_get_places_and_never_are_too_many_open(
+    url: str, monkeypatch: pytest.MonkeyPatch, bound: dict[str, int]
+) -> None:
+    opened = {"now": 0, "most": 0}
+    served: list[str] = []
+    opens, closes = AsyncSession.open, AsyncSession.close
+
+    async def count_open(session: AsyncSession) -> AsyncSession:
+        opened["now"] += 1
+        opened["most"] = max(opened.values())
+        return await opens(session)
+
+    async def count_close(session: AsyncSession) -> None:
+        await closes(session)
+        opened["now"] -= 1
+
+    monkeypatch.setattr(AsyncSession, "open", count_open)
+    monkeypatch.setattr(AsyncSession, "close", count_close)
+    async with SessionPool(url, limits=ExecutionLimits(max_memory_mb=200), wait_seconds=300, **bound) as pool:
+
+        async def work(user: str) -> None:
+            for _ in range(3):
+                await _wait_in_line(pool, user, served, user)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(work, str(number))
+    assert sorted(served) == sorted("0123" * 3)
+    assert opened == {"now": 0, "most": 2}
+
+
 async def test_one_users_own_idle_sessions_go_before_those_of_others(url: str) -> None:
     async with SessionPool(url, max_sessions=2) as pool:
         await _run(pool, "a", "1", user="bob")

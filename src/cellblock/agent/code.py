@@ -389,8 +389,8 @@ class CodeAgent:
         try:
             yield events
         except BaseException as error:
-            if not events.events or events.events[-1]["event"] != "end":
-                end = {"value": None, "verified_by": None, "steps": None, "tokens": None}
+            if events.failure is None and (not events.events or events.events[-1]["event"] != "end"):
+                end = {"value": None, "verified_by": None, "steps": None, "tokens": None, "memory": None}
                 await events.add("end", size=0, reason=how_ended(error), **end)
             raise
         finally:

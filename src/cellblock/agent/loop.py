@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -36,6 +36,11 @@ class Exploration:
     state: str
     step: int
 
+    @property
+    def since(self) -> str:
+        """What it is, for the model."""
+        return f"What was explored since cell {self.step}"
+
 
 @dataclass(slots=True)
 class Answer:
@@ -43,6 +48,10 @@ class Answer:
 
     value: object
     verified_by: str | None
+
+    def confirmed(self, number: int) -> Answer:
+        """The same, once a step has checked it."""
+        return Answer(self.value, self.verified_by or f"cell {number} checked it")
 
 
 @dataclass(slots=True)
@@ -74,12 +83,13 @@ class Loop:
         self._types = self.setting.session.types
         return await self._on()
 
-    async def _on(self, answer: Answer | None = None) -> RunResult:
+    async def _on(self, first: Awaitable[Answer | None] | None = None) -> RunResult:
+        """Go on, after what is done `first`, to the end."""
         try:
+            answer = None if first is None else await first
             while answer is None and len(self.steps) < self.setting.limits.max_steps:
                 number = len(self.steps) + 1
                 answer = await self._act(number, await self._reply(number))
-                await self._log_memory()
         except TaskFailed as error:
             error.result = await self._end(None, "failed")
             raise
@@ -190,12 +200,10 @@ class Loop:
         given: Answer | None = None
         remarks = [remark] if remark else []
         if speech.failure is not None:
-            await self._note(replace(step, decision="failed"), "")
-            raise TaskFailed(f"the agent says that the task cannot be done: {speech.failure}", reason=speech.failure)
+            await self._note(replace(step, decision="failed"), "", failure=speech.failure)
+            raise given_up(speech.failure)
         if cell.error is not None:
-            decision, why = await self._failed(step, cell.error, speech)
-            remarks += why
-            await self._observe(replace(step, decision=decision), remarks)
+            await self._fail(step, cell.error, speech, remarks)
             return None
         self._failures.clear()  # what failed may work by now
         if speech.answered:
@@ -206,57 +214,61 @@ class Loop:
             self._unverified = given
         elif checked is not None:
             await self._note(replace(step, decision="confirmed"), "")
-            return Answer(checked.value, checked.verified_by or f"cell {step.number} checked it")
+            return checked.confirmed(step.number)
         await self._observe(step, remarks, given)
         return None
 
-    async def _failed(self, step: Step, error: CellError, speech: Said) -> tuple[Decision, list[str]]:
-        """The decision after a cell's failure, and the lines that tell the model of it."""
-        decision: Decision = ""
-        remarks = []
+    async def _fail(self, step: Step, error: CellError, speech: Said, remarks: list[str]) -> None:
+        """Show the model a cell's failure, and undo what was explored, where the level can."""
+        decision = step.decision
+        explored, self._exploration = self._exploration, None
         self.setting.memory.fail(observing.approach(step.code, error))
         if self._unverified is None:
             self._failures[step.code] += 1
         else:  # a check, which may fail for one answer after the other
-            decision = "not confirmed"
+            decision = decision or "not confirmed"
             remarks.append("So the answer does not hold, and was not given. Mend it.")
             self._unverified = None
         if speech.answered:
             remarks.append("final_answer was called, but its cell failed: call it again in a cell that does not.")
-        if self._exploration is not None:
-            since = f"What was explored since cell {self._exploration.step}"
-            if await self._go_back(step.number, self._exploration):
+        if explored is not None:
+            self.setting.memory.observe(f"explored and given up: {explored.text}")
+            if self.setting.session.trust_level == "local":
+                remarks.append(f"{explored.since} could not be undone, and stays.")
+                explored = None
+            elif step.decision == "":
                 decision = "rolled back"
-                remarks.append(f"{since} was undone, names and files.")
-            else:
-                remarks.append(f"{since} could not be undone, and stays.")
-            self._exploration = None
-        return decision, remarks
+        await self._observe(replace(step, decision=decision), remarks, explored=explored)
 
-    async def _go_back(self, number: int, exploration: Exploration) -> bool:
-        """Undo what was explored, where the level can; whether it was."""
-        memory, session = self.setting.memory, self.setting.session
-        lesson = f"explored and given up: {exploration.text}"
-        memory.observe(lesson)
-        if session.trust_level == "local":
-            return False
+    async def _go_back(self, number: int, explored: Exploration, *, is_done: bool = False) -> bool:
+        """Undo what was explored, unless that is done, and tell the model; true if it was."""
+        why = ""
         try:
-            await session.undo(to=exploration.state)
+            if not is_done:
+                await self.setting.session.undo(to=explored.state)
         except CellblockError as error:
-            await self._decide(number, "not rolled back", str(error))
-            return False
-        self._lent.went_back()
-        await self._decide(number, "rolled back", lesson)
-        return True
+            why = str(error)
+        self._types = self.setting.session.types
+        if why:
+            kind, told = "not rolled back", f"{explored.since} could not be undone, and stays."
+        else:
+            kind, told = "rolled back", f"{explored.since} was undone, names and files."
+            self._lent.went_back()
+        await self._decide(number, kind, told, **({"why": why} if why else {}))
+        self.context.observe(told)
+        return not why
 
-    async def _observe(self, step: Step, remarks: list[str], given: Answer | None = None) -> None:
-        """Show the model what came of a cell."""
+    async def _observe(
+        self, step: Step, remarks: list[str], given: Answer | None = None, *, explored: Exploration | None = None
+    ) -> None:
+        """Show the model what came of a cell, and undo then what was `explored`."""
         assert step.cell is not None
         types = self.setting.session.types
         new = {name for name, kind in types.items() if self._types.get(name) != kind}
         self._types = types
         state = ""
-        if observing.worth_a_look(types, new):  # right after a cell a question waits until its frozen copy was made
+        if explored is None and observing.worth_a_look(types, new):
+            # right after a cell a question waits until its frozen copy was made
             state = observing.previews(await self.setting.session.names(), new)
         if self._failures[step.code] == _SAME_AGAIN:
             remarks = [*remarks, "The same code has failed before. Try another approach."]
@@ -268,7 +280,7 @@ class Loop:
             remarks="\n".join([*observing.remarks(step.cell), *remarks]),
             left=self._left(step.number),
         )
-        await self._note(step, shown, given)
+        await self._note(step, shown, given, explored=explored)
         if self._unverified is not None:
             await off_loop(LARGE, self._ask_to_verify, self._unverified)
 
@@ -282,17 +294,31 @@ class Loop:
             return "This is the last cell: call final_answer in it with what you have, or task_fail."
         return "" if left > 3 else f"{left} cells are left."
 
-    async def _note(self, step: Step, shown: str, given: Answer | None = None) -> None:
-        """Keep a step with the answer that it gave, log it, and tell of it."""
+    async def _note(
+        self,
+        step: Step,
+        shown: str,
+        given: Answer | None = None,
+        *,
+        failure: str | None = None,
+        explored: Exploration | None = None,
+    ) -> None:
+        """Keep a step with the answer that it gave, log it with what is noted by now, and tell of it.
+
+        The line of the log is all of it that outlives the program; what was `explored` is undone only then.
+        """
         if shown:
             self.context.observe(shown)
         cell = step.cell
         if cell is None:
             await self._decide(step.number, step.decision, shown)
-            self.steps.append(step)
         else:
-            await self.setting.log.add("cell", partial(_told, step, cell, shown, given))
-            self.steps.append(replace(step, cell=await off_loop(LARGE, kept, cell, self.setting.session.notebook)))
+            more = {"failure": failure, "undoes": explored and explored.step, "memory": await self._newly_noted()}
+            await self.setting.log.add("cell", partial(_told, step, cell, shown, given, more))
+            if explored is not None and not await self._go_back(step.number, explored):
+                step = replace(step, decision="" if step.decision == "rolled back" else step.decision)
+            step = replace(step, cell=await off_loop(LARGE, kept, cell, self.setting.session.notebook))
+        self.steps.append(step)
         if self.setting.tell is not None:
             self.setting.tell(step)
 
@@ -301,22 +327,27 @@ class Loop:
         step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
         await self._note(step, shown)
 
-    async def _log_memory(self) -> None:
-        """Log what has been noted, where that is not what the log has."""
+    async def _newly_noted(self) -> dict[str, Any] | None:
+        """The memory, where that is not what the log has."""
         noted = await off_loop(LARGE, notes, self.setting.memory)
-        if noted != self._noted:
-            self._noted = noted
-            await self.setting.log.add("memory", step=len(self.steps), **noted)
+        if noted == self._noted:
+            return None
+        self._noted = noted
+        return noted
 
-    async def _decide(self, number: int, kind: str, reason: str) -> None:
-        await self.setting.log.add("decision", size=len(reason), step=number, kind=kind, reason=reason)
+    async def _decide(self, number: int, kind: str, reason: str, **more: str) -> None:
+        await self.setting.log.add("decision", size=len(reason), step=number, kind=kind, reason=reason, **more)
 
     async def _end(self, found: Answer | None, reason: str, *, partial: bool = False) -> RunResult:
         """The result, once memory is as it stays."""
         answer = found or Answer(None, None)
         await self._lent.end()
-        await self._log_memory()
-        told = {"verified_by": answer.verified_by, "steps": len(self.steps), "tokens": asdict(self.tokens)}
+        told = {
+            "verified_by": answer.verified_by,
+            "steps": len(self.steps),
+            "tokens": asdict(self.tokens),
+            "memory": await self._newly_noted(),
+        }
         await self.setting.log.add("end", lambda: {"value": to_plain(answer.value), **told}, reason=reason)
         return RunResult(
             value=answer.value,
@@ -331,7 +362,7 @@ class Loop:
         )
 
 
-def _told(step: Step, cell: Cell, shown: str, given: Answer | None) -> dict[str, Any]:
+def _told(step: Step, cell: Cell, shown: str, given: Answer | None, more: Mapping[str, Any]) -> dict[str, Any]:
     """A step's cell, and the answer that it gave, as a log keeps them."""
     return {
         "step": step.number,
@@ -347,8 +378,14 @@ def _told(step: Step, cell: Cell, shown: str, given: Answer | None) -> dict[str,
         "rolled_back": cell.rolled_back,
         "decision": step.decision,
         "shown": shown,
+        **more,
         "measured": {name: getattr(cell.usage, name) for name in ("duration_ms", "cpu_ms", "memory_peak_bytes")},
     }
+
+
+def given_up(reason: str) -> TaskFailed:
+    """The error of a run whose model says that its task cannot be done."""
+    return TaskFailed(f"the agent says that the task cannot be done: {reason}", reason=reason)
 
 
 def notes(memory: AgentMemory) -> dict[str, Any]:

@@ -80,22 +80,22 @@ class Lent:
     async def begin(self, *, again: bool) -> None:
         """Bind the name; in a session that had it before, `again`, what it holds there is taken up."""
         if again and await self._take():
-            cells = await to_thread.run_sync(lambda: self._session.notebook.cells)
-            self._spoken_of = any("memory" in cell.source for cell in cells)
+            self._spoken_of = await self._was_spoken_of()
             await self._take_values()
         else:
             await self._make()
 
-    async def resume(self) -> None:
-        """In a session that comes from a store: what the host has noted goes before what is there."""
+    async def resume(self, *, ran: bool) -> None:
+        """In a session that comes from a store: what the host has noted goes before what is there.
+
+        Not where a cell `ran` that the host has not heard of, and that was lent the memory.
+        """
         kept = self._memory.copy()
-        if await self._take():
-            await self._take_values()
-        else:
-            await self._make()
-        self._memory.observations, self._memory.failed_approaches = kept.observations, kept.failed_approaches
+        await self.begin(again=True)
+        if not (ran and self._spoken_of):
+            self._memory.observations, self._memory.failed_approaches = kept.observations, kept.failed_approaches
+            self.went_back()
         self._spoken_of = True
-        self.went_back()
 
     async def before(self, source: str) -> None:
         """Put into the namespace what the host has noted, where the source may look."""
@@ -132,6 +132,10 @@ class Lent:
             await self._make()
             await self._session.aside(source, step="memory")
         self._inside = (list(observations), list(failed))
+
+    async def _was_spoken_of(self) -> bool:
+        cells = await to_thread.run_sync(lambda: self._session.notebook.cells)
+        return any("memory" in cell.source for cell in cells)
 
     async def _make(self) -> None:
         await self._session.aside(_CLASS, step="memory")

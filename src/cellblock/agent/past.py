@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 _MOST_STEPS = 10_000
 """Of an attempt. Each is another step of the loop, which looks at all before it."""
-_WITHOUT_CELL = frozenset(("no code", "not run again"))
+WITHOUT_CELL = frozenset(("no code", "not run again"))
 _TOKENS = {"input": int, "output": int, "cached": int, "cost": (int, float, None)}
 _NAMES = ("modules", "trusted", "without", "also", "classes", "granted", "functions")
 _POLICY = {**{name: [str] for name in _NAMES}, "modules": ([str], None), "format_index": bool}
@@ -38,7 +38,7 @@ _SHAPES: dict[str, object] = {
     "cell": {"step": int, "number": int, "code": str, "state": str, "text": str, "signals": [[str]],
              "error": ({"type": str, "message": str}, None), "answer": ({"value": object, "verified_by": object}, None),
              "rolled_back": bool, "decision": str, "shown": str},
-    "memory": {"observations": [str], "failed_approaches": [str]},
+    "memory": {"observations": [str], "failed_approaches": [str], "variables": object},
     "decision": {"kind": str},
     "attempt kept": {"scores": [(float, None)]},
     "end": {"reason": str},
@@ -60,9 +60,19 @@ class PastStep:
     memory: Event | None = None
 
     @property
+    def went_back(self) -> Event | None:
+        """The decision on how an exploration was undone."""
+        return next((one for one in self.decisions if one["kind"] in ("rolled back", "not rolled back")), None)
+
+    @property
+    def has_begun(self) -> bool:
+        """True if something of the log came after its reply: its cell has run."""
+        return bool(self.calls or self.accepts) or any(one["kind"] != "context cut" for one in self.decisions)
+
+    @property
     def ended(self) -> bool:
         """True if the loop was done with it."""
-        return self.cell is not None or any(one["kind"] in _WITHOUT_CELL for one in self.decisions)
+        return self.cell is not None or any(one["kind"] in WITHOUT_CELL for one in self.decisions)
 
     @property
     def redacted(self) -> bool:
@@ -118,10 +128,21 @@ class PastRun:
 
     @property
     def last_number(self) -> int:
-        """The number of the newest cell that the log knows of its session."""
-        steps = [step for one in self.attempts.values() for step in one.steps.values()]
-        cells = [int(step.cell["number"]) for step in steps if step.cell]
-        return max(cells, default=0 if self.begin is None else int(self.begin["cells"]))
+        """The number of the newest cell that the log knows of its session, but for those that were undone.
+
+        Once the session is opened again, the numbers of these are given anew.
+        """
+        number = 0 if self.begin is None else int(self.begin["cells"])
+        steps = self.attempt(1).steps
+        for step in steps.values():
+            if step.cell is None:
+                continue
+            number = int(step.cell["number"])
+            undoes: Any = step.cell.get("undoes")
+            first = steps.get(undoes)
+            if first is not None and first.cell is not None and (step.went_back or {}).get("kind") == "rolled back":
+                number = int(first.cell["number"]) - 1
+        return number
 
     def attempt(self, number: int) -> Past:
         """An attempt; of one that the log does not have, nothing."""
@@ -184,12 +205,12 @@ def _add(past: Past, kind: str, event: Event) -> None:
             past.end, past.resumed = None, past.resumed + 1
         case "end":
             past.end = event
-        case "memory":
-            past.memory = event
-            if newest is not None:
-                newest.memory = event
+            _remember(past, event.get("memory"))
+        case "memory":  # of older logs; now the events of a step and of the end have it
+            _remember(past, event)
         case "cell":
             _of(past, event).cell = event
+            _remember(past, event.get("memory"))
         case "tool":
             key = call_key(event["name"], event["arguments"])
             _of(past, event).calls.setdefault(key, []).append(event)
@@ -197,6 +218,15 @@ def _add(past: Past, kind: str, event: Event) -> None:
             _of(past, event).accepts.append(event)
         case "decision" if newest is not None and event["step"] == newest.number:
             newest.decisions.append(event)
+
+
+def _remember(past: Past, noted: Event | None) -> None:
+    if noted is None:
+        return
+    _check(noted, "memory")
+    past.memory = noted
+    if (newest := next(reversed(past.steps.values()), None)) is not None:
+        newest.memory = noted
 
 
 def _of(past: Past, event: Event) -> PastStep:

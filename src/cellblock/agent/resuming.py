@@ -1,7 +1,8 @@
 """A run whose program ended in the middle, gone on with: by its log and by what the store has of its session.
 
 What the model was shown is rebuilt from the log, word by word, and so is the memory. The session comes from its store.
-Between the two lies at most one cell: the one that ran when the program ended.
+Between the two lies at most one cell, which ran when the program ended, or one exploration that is still to be undone:
+a step's line is written before that.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cellblock.agent.loop import Answer, Loop, notes
-from cellblock.agent.past import Past, PastRun, PastStep, read_as_log
+from cellblock.agent.loop import Answer, Exploration, Loop, given_up
+from cellblock.agent.past import WITHOUT_CELL, Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
 from cellblock.agent.result import RunResult, Step
 from cellblock.agent.signals import Said
@@ -29,6 +30,10 @@ _GONE = (
 _UNHEARD = (
     "The program that runs you ended when this cell had, and was started again. Names and files are as the cell left "
     "them; what it gave to final_answer, explore, commit or task_fail was not heard: say it again."
+)
+_LOST = (
+    "The program that runs you ended after this cell, and was started again. The cell was not run again: nothing of it "
+    "is left in names and files, but what it did outside of the session is done."
 )
 _CHANGED = "This cell was not run: secrets were taken out of its code. Write it again."
 _REMEMBERED = 500
@@ -56,7 +61,7 @@ def require_resumable(past: PastRun, agent: Mapping[str, Any], path: str | os.Pa
     if run["attempts"] > 1:
         raise LogError(f"the run in {path} was of several attempts, which cannot be resumed", hint="run it again")
     if past.begin is None:
-        raise LogError(f"the run in {path} ended before its first step", hint="run it again")
+        raise LogError(f"the run in {path} ended before its first step", hint="run it again, with the same log")
     reason = "interrupted" if first.end is None else line(first.end["reason"])
     if not reason.startswith(_NOT_AN_END):
         raise LogError(f"the run in {path} has ended: {reason}", hint="start a new run, with its own log")
@@ -68,16 +73,30 @@ class Resumed(Loop):
 
     past: Past = field(kw_only=True)
     last: int = field(kw_only=True)
+    _answer: Answer | None = None
+    _failure: str | None = None
+    _to_undo: Exploration | None = None
 
     async def resume(self) -> RunResult:
         """Go on with the next step."""
         await read_as_log(self.setting.log.path, self._take_up_all)
-        await self._find_exploration()
-        self._take_memory()
-        await self._lent.resume()
-        self._types = self.setting.session.types
+        return await self._on(self._go_on())
+
+    async def _go_on(self) -> Answer | None:
+        """End what the program ended in: an exploration that was to be undone, a step, or the run."""
+        if (explored := self._to_undo) is not None:
+            found = await self._found(explored)
+            was_undone = await self._go_back(self.steps[-1].number, found or explored, is_done=found is None)
+            if not was_undone and self.steps[-1].decision == "rolled back":
+                self.steps[-1] = replace(self.steps[-1], decision="")
+        self._exploration = self._exploration and await self._found(self._exploration)
         open_ = next((one for one in self.past.steps.values() if not one.ended), None)
-        return await self._on(None if open_ is None else await self._finish(open_))
+        cell = None if open_ is None else await to_thread.run_sync(self._unheard)
+        await self._take_memory(ran=cell is not None and not (self._is_gone(cell) or cell.rolled_back))
+        self._types = self.setting.session.types
+        if self._failure is not None:
+            raise given_up(self._failure)
+        return self._answer if open_ is None else await self._finish(open_, cell)
 
     def _take_up_all(self) -> None:
         for step in self.past.ended_steps():
@@ -90,7 +109,7 @@ class Resumed(Loop):
         self.context.reply(reply.text)
         step = Step(number=past.number, text=reply.text, code="", output="", tokens=reply.tokens)
         if (event := past.cell) is None:
-            decision = past.decisions[-1]
+            decision = next(one for one in past.decisions if one["kind"] in WITHOUT_CELL)
             self.steps.append(replace(step, decision=decision["kind"]))
             self.context.observe(decision["reason"])
             return
@@ -105,63 +124,101 @@ class Resumed(Loop):
             self._failures.clear()
         elif event["decision"] != "not confirmed":
             self._failures[cell.source] += 1
-        self._take_answer(event)
+        self._take_answer(past.number, event)
+        self._failure = event.get("failure")
         self._follow_exploration(signals, str(cell.number), past.number, ok=cell.ok)
-        if cell.error is not None:
+        if event.get("undoes") is not None:
+            self._take_undone(past)
+        elif cell.error is not None and event["decision"] != "interrupted":
             self._exploration = None
 
-    def _take_answer(self, event: Any) -> None:
-        """An answer that waits to be verified; one that the log does not hold is to be given again."""
-        self._unverified = None
-        if event["answer"] is not None and event["decision"] != "answered" and is_whole(event["answer"]["value"]):
-            self._unverified = Answer(from_plain(event["answer"]["value"]), event["answer"]["verified_by"])
-            self._ask_to_verify(self._unverified)
+    def _take_undone(self, past: PastStep) -> None:
+        """An exploration that a step was to undo: whether it has been the log tells in a decision after the step."""
+        if (decision := past.went_back) is None:
+            self._to_undo = self._exploration
+        else:
+            self.context.observe(decision["reason"])
+            if decision["kind"] == "not rolled back" and self.steps[-1].decision == "rolled back":
+                self.steps[-1] = replace(self.steps[-1], decision="")
+        self._exploration = None
 
-    async def _find_exploration(self) -> None:
-        """The step before an exploration, of which the log has the number of the cell that began it."""
-        if self._exploration is None:
-            return
+    def _take_answer(self, number: int, event: Any) -> None:
+        """The answer, or one that waits to be verified; one that the log does not hold is to be given again."""
+        checked, self._unverified = self._unverified, None
+        if event["decision"] == "confirmed":
+            self._answer = checked and checked.confirmed(number)
+        elif event["answer"] is not None and is_whole(event["answer"]["value"]):
+            answer = Answer(from_plain(event["answer"]["value"]), event["answer"]["verified_by"])
+            if event["decision"] == "answered":
+                self._answer = answer
+            else:
+                self._unverified = answer
+                self._ask_to_verify(answer)
+
+    async def _found(self, exploration: Exploration) -> Exploration | None:
+        """An exploration with the step before it, where the log has the number of the cell that began it.
+
+        None where that was undone, or nothing is left of it.
+        """
         from cellblock.session.past import step_of
 
         commits = {commit.id: commit for commit in await self.setting.session.log(limit=_REMEMBERED)}
         for commit in commits.values():
-            is_its = str(commit.number) == self._exploration.state and commit.kind == "python"
+            is_its = str(commit.number) == exploration.state and commit.kind == "python"
             if is_its and (before := commits.get(next(iter(commit.parents), ""))) is not None:
-                self._exploration = replace(self._exploration, state=step_of(before))
-                return
-        self._exploration = None  # it was undone before the program ended, or nothing is left of it
+                return replace(exploration, state=step_of(before))
+        return None
 
-    def _take_memory(self) -> None:
+    async def _take_memory(self, *, ran: bool) -> None:
         memory = self.setting.memory
-        if (event := self.past.memory) is not None:
-            memory.observations[:] = event["observations"]
-            memory.failed_approaches[:] = event["failed_approaches"]
-        self._noted = notes(memory)
+        if (event := self.past.memory) is None:
+            await self._lent.begin(again=True)
+            return
+        self._noted = {name: event[name] for name in self._noted}
+        memory.observations[:] = event["observations"]
+        memory.failed_approaches[:] = event["failed_approaches"]
+        await self._lent.resume(ran=ran)
 
-    async def _finish(self, past: PastStep) -> Answer | None:
-        """The step that the program ended in."""
+    def _unheard(self) -> Cell | None:
+        """The cell of which the log has no line: the newest, where that is not one of the log's."""
+        cells = self.setting.session.notebook.cells
+        return next((one for one in reversed(cells) if one.number > self.last and not one.undone), None)
+
+    def _is_gone(self, cell: Cell) -> bool:
+        """True for the cell that ran when the program ended."""
+        resumed = self.setting.session.resumed
+        return resumed is not None and resumed.interrupted is not None and resumed.interrupted.id == cell.id
+
+    async def _finish(self, past: PastStep, cell: Cell | None) -> Answer | None:
+        """The step that the program ended in, and its cell, where the session has that."""
         reply = past.reply()
         self.tokens += reply.tokens
-        cells = await to_thread.run_sync(lambda: self.setting.session.notebook.cells)
-        cell = next((one for one in reversed(cells) if one.number > self.last), None)
-        if cell is None and not past.redacted:
-            return await self._act(past.number, reply)  # it had not begun
+        if cell is None and not (past.has_begun or past.redacted):
+            return await self._act(past.number, reply)
         self.context.reply(reply.text)
         if cell is None:
-            await self._note_no_cell(past.number, reply, "not run again", _CHANGED)
-            return None
-        await self._show_what_ended(past.number, reply, cell)
+            why = _LOST if past.has_begun else _CHANGED
+            await self._note_no_cell(past.number, reply, "not run again", why)
+        else:
+            await self._show_what_ended(past.number, reply, cell)
         return None
 
     async def _show_what_ended(self, number: int, reply: Reply, cell: Cell) -> None:
-        resumed = self.setting.session.resumed
-        gone = resumed is not None and resumed.interrupted is not None and resumed.interrupted.id == cell.id
-        step = Step(number=number, text=reply.text, code=cell.source, output=cell.text, cell=cell, tokens=reply.tokens)
+        gone = self._is_gone(cell)
+        step = Step(
+            number=number,
+            text=reply.text,
+            code=cell.source,
+            output=cell.text,
+            cell=cell,
+            decision="interrupted",
+            tokens=reply.tokens,
+        )
         remarks = [_GONE if gone else _UNHEARD]
         if cell.error is not None and not gone:
-            _, why = await self._failed(step, cell.error, Said(number))
-            remarks += why
-        await self._observe(replace(step, decision="interrupted"), remarks)
+            await self._fail(step, cell.error, Said(number), remarks)
+        else:
+            await self._observe(step, remarks)
 
 
 def _cell(event: Any) -> Cell:

@@ -10,11 +10,13 @@ two runs of the same task with the same answers of the model are the same to the
 | reply | the model has answered | step, text, requests, finish, tokens |
 | tool | a tool has answered a cell | step, name, arguments, answer or error |
 | accept | the host has looked at an answer | step, given, and what became of it or error |
-| cell | a step's code has ended | step, number, code, state, text, error, value, signals, answer, lost, rolled_back |
-| memory | what the agent has noted is other than before | step, observations, failed_approaches, variables |
+| cell | a step's code has ended | step, number, code, state, text, error, value, signals, answer, lost, rolled_back, |
+| | | undoes, and memory where that is other than before: observations, failed_approaches, variables |
 | decision | the loop took one | step, kind, reason |
 | resume | another program goes on with the run | version |
-| end | last | reason, value, verified_by, steps, tokens |
+| end | last | reason, value, verified_by, steps, tokens, memory |
+
+A step's line is written before anything else follows from it, so a log that ends anywhere tells where to go on.
 
 A run of several attempts has the events of each one after the other, each with its number as `attempt`.
 """
@@ -25,9 +27,11 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, Literal, Self
 
 from cellblock.errors import LogError
 from cellblock.hosting.to_thread import LARGE, off_loop
@@ -40,6 +44,7 @@ from cellblock.values.room import held
 
 FORMAT = 1
 MEASURED = "measured"
+_FIRST = b'{"event": "run", '
 _MOST_BYTES, _LONGEST, _MOST_EVENTS = 64 * 2**20, 8 * 2**20, 250_000
 """Of a log that is read: bytes of the file and of a line, and lines."""
 
@@ -50,14 +55,19 @@ class EventLog:
     """The events of one run, in memory and, where there is a path, in a file that is readable after every line."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, redactor: Redactor | None = None) -> None:
-        """LogError where a file is at `path` already, or none can be written."""
+        """LogError where a file is at `path` already, or none can be written.
+
+        The log of a run that ended before it began, as its program was killed, makes way.
+        """
         self.path = None if path is None else Path(path)
         self.events: list[Event] = []
         self.held: Share = Account().share()
         """The part of a session's account on which the events count."""
         self._redactor = redactor or Redactor()
-        self._file: BinaryIO | None = None if self.path is None else _opened(self.path, "x")
+        self._file: FileIO | None = None if self.path is None else _opened(self.path, "x")
         self._closed = False
+        self.failure: LogError | None = None
+        """Why nothing more is written: the file ends with its last whole line then, and the run can be resumed."""
         self._whole = 0
         self._writing = threading.Lock()  # tools that are no coroutines answer in threads
 
@@ -101,12 +111,28 @@ class EventLog:
         )  # of a lone surrogate: its escape
         with self._writing:
             if not self._closed:
+                if self._file is not None:
+                    self._append(self._file, line + b"\n")
                 self.events.append(row)
                 self.held.add(held(row))
-                if self._file is not None:
-                    self._file.write(line + b"\n")
-                    self._file.flush()
         return row
+
+    def _append(self, file: FileIO, line: bytes) -> None:
+        """Write a whole line or, with LogError, nothing of it and nothing ever after."""
+        if self.failure is not None:
+            raise self.failure
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[file.write(left) :]
+        except OSError as error:
+            self.failure = LogError(
+                f"the log {self.path} cannot be written: {error.strerror}", hint="make room, and resume the run"
+            )
+            with suppress(OSError):  # else a reader leaves out the line that is not whole
+                file.truncate(self._whole)
+            raise self.failure from None
+        self._whole += len(line)
 
     def close(self) -> None:
         """Close the file; the events stay."""
@@ -169,13 +195,56 @@ def _event(line: bytes, path: object, number: int) -> Event:
     return event
 
 
-def _opened(path: Path, mode: Literal["x", "r+"]) -> BinaryIO:
+def _opened(path: Path, mode: Literal["x", "r+"]) -> FileIO:
     try:
-        return os.fdopen(open_private(path, mode), "wb")
+        file = FileIO(open_private(path, mode), "wb")
+        _lock(file)
+        return file
     except FileExistsError:
+        if (taken := _taken(path)) is not None:
+            return taken
         raise LogError(f"there is a log at {path} already", hint="give another path, or resume that run") from None
     except OSError as error:
         raise LogError(f"no log can be written to {path}: {error.strerror}", hint="give another path") from None
+
+
+def _taken(path: Path) -> FileIO | None:
+    """The file of a run of an agent that ended before it began, emptied; None where it is another, or is written."""
+    file = FileIO(open_private(path, "r+"), "rb+")
+    try:
+        if _lock(file) and _is_unbegun(file.read(_LONGEST)):
+            file.seek(0)
+            file.truncate()
+            return file
+    except BaseException:
+        file.close()
+        raise
+    file.close()
+    return None
+
+
+def _is_unbegun(data: bytes) -> bool:
+    """True for the log of an agent's run that has no line but its first, and may have one that tells how it ended."""
+    lines = data.splitlines(keepends=True)
+    if not lines or not data.startswith(_FIRST[: len(data)]):
+        return not data
+    if not lines[0].endswith(b"\n"):
+        return True  # it was being written
+    names = [line.split(b",", 1)[0] for line in lines[1:] if line.endswith(b"\n")]
+    return b'"trust_level": "' in lines[0] and names in ([], [b'{"event": "end"'])
+
+
+def _lock(file: FileIO) -> bool:
+    """True if no other program writes the file, and none can take it from now on until it is closed."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows, where none is taken
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _no_log(path: object, number: int) -> LogError:
