@@ -520,7 +520,7 @@ def test_log_that_is_deleted_while_its_store_is_open_loses_nothing(
 
 def test_store_whose_deleted_log_another_program_has_open_takes_nothing_and_keeps_what_it_took(tmp_path: Path) -> None:
     path = tmp_path / "cells.db"
-    words = f"the store {path} is open in another program, and its log, the file that ends in -wal, was deleted"
+    words = f"the store {path} is open elsewhere, too, and its log, the file that ends in -wal, was deleted"
     session = Session("one", state=Versioned(f"sqlite:///{path}"))
     session.run("x = [1]")
     session.flush()
@@ -538,7 +538,7 @@ def test_store_whose_log_was_deleted_is_opened_by_nobody_else_until_it_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "cells.db"
-    words = f"the store {path} is open in another program, and its log, the file that ends in -wal, was deleted"
+    words = f"the store {path} is open elsewhere, too, and its log, the file that ends in -wal, was deleted"
     monkeypatch.setattr("cellblock.store.sqlite._PATIENCE", 0.1)
     with _another_that_has_it_open(path):
         path.with_name("cells.db-wal").unlink()

@@ -166,7 +166,7 @@ class SqliteDatabase:
         try:
             return _patiently(lambda: self._prepared(migrations))
         except _NotAlone:
-            raise StoreError(f"{self._where} is open in another program, and {_LOG_GONE}", hint=_REOPEN) from None
+            raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from None
 
     def _prepared(self, migrations: Migrations) -> sqlite3.Connection:
         self._require_log()
@@ -433,7 +433,7 @@ class SqliteDatabase:
         except sqlite3.OperationalError as error:
             if not _is_locked(error):
                 raise
-            raise StoreError(f"{self._where} is open in another program, and {_LOG_GONE}", hint=_REOPEN) from error
+            raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from error
         finally:
             self._lock.release()
 
@@ -457,7 +457,7 @@ class SqliteDatabase:
 _IS_FULL, _ROOM = "has no room: its disk is full", "free some space; what was committed before is whole"
 _PUT_BACK = "put its file and the one that ends in -wal back, or close the session and open it where they are"
 _LOG_GONE = "its log, the file that ends in -wal, was deleted while it is open"
-_REOPEN = "close it in the other programs: the last that has it saves what the log held"
+_REOPEN = "close it there: the last that has it saves what the log held"
 _REOPEN_ALL = "close it in all programs, and look at what it holds: what this program wrote last may not be in it"
 _OPENS = "its directory must exist, and be writable for this user"
 _HINTS = {
