@@ -226,6 +226,8 @@ def _damage_and_read(source: Path, tmp_path: Path, order: random.Random, count: 
         for one that is wrong. So an entry of the journal may be missing, and none may be another one.
         """
         rows = [replace(one, holder=None, created=0, used=0, depth=0, pending=0) for one in store.sessions()]
+        if damaged := [one.damaged for one in rows if one.damaged]:
+            raise StoreError(damaged[0])  # told in the row
         stored = store.read("ana", "q3")
         assert all(one.value == {"number": 1} for one in stored.journal())
         return [rows, stored.settings, *everything(store)]
