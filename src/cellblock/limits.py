@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_LEAST = {"max_checkpoints": 0, "max_open_files": 8, "max_files": 8}
+"""The smallest values of limits for which above 0 is too small; with fewer files no process of a session starts."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionLimits:
@@ -51,8 +54,10 @@ class ExecutionLimits:
             value = getattr(self, name)
             if value is None and name == "max_checkpoint_mb":
                 continue
-            least, said = (-1, "0 or more") if name == "max_checkpoints" else (0, "a number above 0")
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > least:
+            least = _LEAST.get(name)
+            said = "a number above 0" if least is None else f"{least} or more"
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not (value > 0 if least is None else value >= least):
                 raise ValueError(f"ExecutionLimits.{name} must be {said}, not {value!r}")
             if not name.endswith("_seconds") and not isinstance(value, int):
                 raise ValueError(f"ExecutionLimits.{name} must be a whole number, not {value!r}")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from family_tree import below, soon
 
-from cellblock import CellState, ExecutionLimits, Session
+from cellblock import CellblockError, CellState, ExecutionLimits, Session
 from cellblock_attacks.attack import prelude
 from cellblock_attacks.protocol import _FORGE
 
@@ -229,8 +229,32 @@ def test_source_is_text(session: Session) -> None:
 
 # --- limits as values ------------------------------------------------------------------------------------------
 
+_OF_THEIR_OWN = {"max_checkpoints", "max_checkpoint_mb", "max_files", "max_open_files"}
 
-@pytest.mark.parametrize("name", sorted(set(ExecutionLimits.__slots__) - {"max_checkpoints", "max_checkpoint_mb"}))
+
+@pytest.mark.parametrize("name", ["max_files", "max_open_files"])
+@pytest.mark.parametrize("value", [0, 7, None, "10", True, float("nan")])
+def test_limit_too_low_to_start_a_process_is_refused_by_its_name(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match="must be") as caught:
+        ExecutionLimits(**{name: value})  # type: ignore[arg-type]
+    assert str(caught.value) == f"ExecutionLimits.{name} must be 8 or more, not {value!r}"
+
+
+@pytest.mark.parametrize("name", ["max_open_files", "max_files", "max_processes", "max_memory_mb", "max_disk_mb"])
+def test_lowest_value_of_each_limit_starts_a_session_or_is_refused_by_its_name(
+    open_session: Callable[..., Session], name: str
+) -> None:
+    low = 8 if name in ("max_open_files", "max_files") else 1
+    assert open_session(limits=ExecutionLimits(**{name: low})).run("1 + 1").value == 2
+
+
+def test_files_too_few_for_mounts_are_refused_by_the_name_of_that_limit(open_session: Callable[..., Session]) -> None:
+    mounts = {f"m{number}": "/etc/hostname" for number in range(8)}
+    with pytest.raises(CellblockError, match=r"raise ExecutionLimits\(max_files=…\)"):
+        open_session(limits=ExecutionLimits(max_files=8), mounts=mounts)
+
+
+@pytest.mark.parametrize("name", sorted(set(ExecutionLimits.__slots__) - _OF_THEIR_OWN))
 @pytest.mark.parametrize("value", [0, -1, None, "10", True, float("nan")])
 def test_limit_that_is_no_number_above_0_is_refused(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a number above 0, not "):
@@ -255,8 +279,8 @@ def test_number_of_checkpoints_may_be_0_and_no_less(value: object) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ExecutionLimits.__slots__ if not name.endswith("_seconds")])
 def test_limit_that_counts_is_a_whole_number(name: str) -> None:
-    with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a whole number, not 1.5"):
-        ExecutionLimits(**{name: 1.5})
+    with pytest.raises(ValueError, match=f"ExecutionLimits.{name} must be a whole number, not 10.5"):
+        ExecutionLimits(**{name: 10.5})
 
 
 def test_limits_are_those_of_the_documents_by_default() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from cellblock import CellblockError, ExecutionLimits, Session, Versioned
+from cellblock.store import JSON, open_store
 
 Open = Callable[..., Session]
 
@@ -159,3 +162,96 @@ def test_sockets_that_a_cell_forbids_are_its_own(opened: Open) -> None:
     session = opened()
     assert session.resumed is not None
     assert (session.resumed.replayed, session.run("made").value) == ((), made)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Versioned:
+    return Versioned(f"sqlite:///{tmp_path}/cells.db")
+
+
+def test_opening_that_fails_changes_nothing_of_the_stored_session(state: Versioned) -> None:
+    with Session("one", state=state) as session:
+        session.run("big = bytearray(100_000_000)")
+    before = _settings(state)
+    for options in ({"limits": ExecutionLimits(max_memory_mb=20)}, {"preload": ["no_such_module"]}):
+        with pytest.raises(CellblockError):
+            Session("one", state=state, **options)  # type: ignore[arg-type]
+        assert _settings(state) == before
+    with Session("one", state=state) as session:
+        assert session.run("len(big)").value == 100_000_000
+
+
+def test_first_opening_that_fails_leaves_a_session_as_if_it_were_new(state: Versioned) -> None:
+    with pytest.raises(CellblockError):
+        Session("one", state=state, limits=ExecutionLimits(max_memory_mb=20), preload=["no_such_module"])
+    assert _settings(state) == {}
+    with Session("one", state=state) as session:
+        assert (session.limits, session.run("1 + 1").value) == (ExecutionLimits(), 2)
+
+
+def test_session_is_private_before_its_opening_can_fail(state: Versioned) -> None:
+    Session("one", state=state).close()
+    with pytest.raises(CellblockError):
+        Session("one", state=state, private=True, preload=["no_such_module"])
+    assert _settings(state)["private"] == "opened as private"
+
+
+def _settings(state: Versioned) -> dict[str, object]:
+    with open_store(state.url) as store:
+        return dict(store.read("default", "one").settings)
+
+
+def test_session_whose_journal_is_damaged_opens_without_that_entry_and_says_so(state: Versioned) -> None:
+    with Session("one", state=state) as session:
+        session.run("x = 1")
+    with open_store(state.url) as store, store.hold("default", "one", create=False) as held:
+        first = held.append(_begin(2, "x = 2"))
+        for entry in (_end(2), _begin(3, "y = 3"), _end(3), _written("a.txt", "host")):
+            held.append(entry)
+        piece = held.append(_written("b.txt", "part"))
+        held.append(_written("b.txt", "host"))
+    for number in (first, piece):
+        _change(state, f"UPDATE journal SET entry = replace(entry, 'do', 'od') WHERE number = {number}")
+    with Session("one", state=state) as session:
+        assert session.resumed is not None
+        lost = [one.name for one in session.resumed.lost]
+        assert lost == [f"journal entry {first}", f"journal entry {piece}", "b.txt"]
+        assert session.run("import os\nx, y, sorted(os.listdir())").value == (1, 3, ["a.txt"])
+        assert [one.name for one in session.run("x").lost] == []
+    with Session("one", state=state) as session:
+        assert session.resumed is not None
+        assert (session.resumed.lost, session.run("x, y").value) == ((), (1, 3))
+
+
+def test_session_whose_settings_are_damaged_opens_as_a_private_one_and_says_so(state: Versioned) -> None:
+    with Session("one", state=state, limits=ExecutionLimits(max_files=1000)) as session:
+        session.run("x = 1")
+    _change(state, "UPDATE sessions SET settings = '{'")
+    with Session("one", state=state, network=["example.org:443"]) as session:
+        assert session.resumed is not None
+        assert [one.name for one in session.resumed.lost] == ["settings"]
+        why = "the row of session 'one' of 'default' is damaged: its settings cannot be read"
+        assert session.private == why
+        assert session.run("x").value == 1
+    with Session("one", state=state) as session:
+        assert session.resumed is not None
+        assert (session.resumed.lost, session.private[:27]) == ((), "the row of session 'one' of")
+
+
+def _begin(number: int, source: str) -> dict[str, JSON]:
+    step = {"step": f"s{number}", "id": f"c{number}", "number": number, "kind": "python", "source": source}
+    return {"do": "begin", **step}
+
+
+def _end(number: int) -> dict[str, JSON]:
+    return {"do": "end", "step": f"s{number}", "number": number, "rolled_back": False, "stopped": False, "ok": True}
+
+
+def _written(name: str, do: str) -> dict[str, JSON]:
+    """An entry of a file that the host writes, or of a piece of it."""
+    return {"do": do, "step": f"of {name}", "what": "write", "name": name, "during": "", "buffers": ["aGk="]}
+
+
+def _change(state: Versioned, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(str(state.url).removeprefix("sqlite:///"))) as database, database:
+        assert database.execute(statement).rowcount == 1

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pytest
 import cellblock
 from cellblock import Session, Versioned
 from cellblock.errors import StoreError, UnknownCommit
-from cellblock.store import Store, blobs, open_store
+from cellblock.store import Damage, Store, blobs, open_store
 
 PROGRAM = Path(__file__).parent / "small_disk.py"
 NAMESPACE = ["unshare", "--map-root-user", "--mount"]
@@ -226,6 +226,8 @@ def _damage_and_read(source: Path, tmp_path: Path, order: random.Random, count: 
         for one that is wrong. So an entry of the journal may be missing, and none may be another one.
         """
         rows = [replace(one, holder=None, created=0, used=0, depth=0, pending=0) for one in store.sessions()]
+        if damaged := [one.damaged for one in rows if one.damaged]:
+            raise StoreError(damaged[0])  # told in the row
         assert all(one.value == {"number": 1} for one in store.read("ana", "q3").journal())
         return [rows, *everything(store)]
 
@@ -294,21 +296,48 @@ def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "what"),
     [
-        "UPDATE journal SET entry = replace(entry, '\"number\":1', '\"number\":3')",
-        "UPDATE journal SET number = number + 1",
-        "UPDATE journal SET entry = substr(entry, 2)",
+        ("UPDATE journal SET entry = replace(entry, '\"number\":1', '\"number\":3')", "entry 1 of the journal"),
+        ("UPDATE journal SET number = number + 1", "entry 2 of the journal"),
+        ("UPDATE journal SET entry = substr(entry, 2)", "entry 1 of the journal"),
+        ("UPDATE sessions SET settings = '{' WHERE name = 'q3'", "settings"),
     ],
 )
-def test_a_row_that_is_not_as_it_was_written_is_told(large: Path, damage: str) -> None:
+def test_a_row_that_is_not_as_it_was_written_is_told_and_stops_no_other(large: Path, damage: str, what: str) -> None:
+    url = f"sqlite:///{large}/cells.db?objects={large}/objects"
+    with open_store(url) as store:
+        store.hold("ana", "q4", settings={"seed": "1"}).release()
     with contextlib.closing(sqlite3.connect(large / "cells.db")) as database, database:
         database.execute(damage)
-    with open_store(f"sqlite:///{large}/cells.db?objects={large}/objects") as store:
-        with pytest.raises(StoreError, match="not what was written"):
-            store.read("ana", "q3").journal()
-        with pytest.raises(StoreError, match="not what was written"), store.hold("ana", "q3") as held:
-            held.journal()
+    with open_store(url) as store:
+        is_entry = what != "settings"
+        rows = [(row.name, row.damaged) for row in store.sessions()]
+        assert rows == [("q3", "" if is_entry else "its settings cannot be read"), ("q4", "")]
+        found = Damage(
+            user="ana", session="q3", commit="", path=what, address="", problem="it is not what was written there"
+        )
+        assert store.verify().damage == (found,)
+        with store.hold("ana", "q3") as held:
+            if is_entry:
+                words = f"{what} of session 'q3' of 'ana' is not what was written there"
+                with pytest.raises(StoreError, match=words):
+                    held.journal()
+                assert held.readable() == ([], [int(what.split()[1])])
+            else:
+                with pytest.raises(StoreError, match="the row of session 'q3' of 'ana' is damaged: its settings"):
+                    _ = held.settings
+                assert [one.value for one in held.journal()] == [{"number": 1}]
+
+
+def test_list_of_sessions_goes_on_past_one_whose_newest_commit_is_missing(large: Path) -> None:
+    url = f"sqlite:///{large}/cells.db?objects={large}/objects"
+    with contextlib.closing(sqlite3.connect(large / "cells.db")) as database, database:
+        database.execute("DELETE FROM commits")
+    with open_store(url) as store:
+        store.hold("ana", "q4").release()
+        rows = [(row.name, row.damaged.partition(",")[0]) for row in store.sessions()]
+        assert rows == [("q3", "its newest commit"), ("q4", "")]
 
 
 @pytest.mark.timeout(60)
@@ -465,3 +494,73 @@ def test_file_that_is_no_longer_at_its_path_takes_nothing_more(tmp_path: Path, h
     else:
         with pytest.raises(StoreError, match=re.escape(words)):
             session.close()
+
+
+@pytest.mark.parametrize("gone", [("-wal",), ("-wal", "-shm")], ids=["log", "log and index"])
+@pytest.mark.parametrize("looks", [False, True], ids=["alone", "another looks"])
+def test_log_that_is_deleted_while_its_store_is_open_loses_nothing(
+    tmp_path: Path, gone: tuple[str, ...], looks: bool
+) -> None:
+    path = tmp_path / "cells.db"
+    state = f"sqlite:///{path}"
+    program = (
+        "import os, sys\n"
+        "from cellblock import Session, Versioned\n"
+        f"session = Session('one', state=Versioned({state!r}))\n"
+        "session.run('x = [1]')\n"
+        f"for end in {gone!r}: os.unlink({str(path)!r} + end)\n"
+        f"if {looks}: open({str(path)!r} + '-wal', 'x').close()\n"  # as one that reads it with sqlite3 leaves it
+        "session.run('x.append(2)')\n"
+        "session.flush()\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    with Session("one", state=Versioned(state)) as again:
+        assert (again.run("x").value, again.resumed and again.resumed.lost) == ([1, 2], ())
+
+
+def test_store_whose_deleted_log_another_program_has_open_takes_nothing_and_keeps_what_it_took(tmp_path: Path) -> None:
+    path = tmp_path / "cells.db"
+    words = f"the store {path} is open elsewhere, too, and its log, the file that ends in -wal, was deleted"
+    session = Session("one", state=Versioned(f"sqlite:///{path}"))
+    session.run("x = [1]")
+    session.flush()
+    with _another_that_has_it_open(path):
+        path.with_name("cells.db-wal").unlink()
+        with pytest.raises(StoreError, match=re.escape(words)):
+            session.run("x.append(2)")
+    assert session.run("x.append(3); x").value == [1, 3]
+    session.close()
+    with Session("one", state=Versioned(f"sqlite:///{path}")) as again:
+        assert again.run("x").value == [1, 3]
+
+
+def test_store_whose_log_was_deleted_is_opened_by_nobody_else_until_it_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cells.db"
+    words = f"the store {path} is open elsewhere, too, and its log, the file that ends in -wal, was deleted"
+    monkeypatch.setattr("cellblock.store.sqlite._PATIENCE", 0.1)
+    with _another_that_has_it_open(path):
+        path.with_name("cells.db-wal").unlink()
+        with pytest.raises(StoreError, match=re.escape(words)):
+            open_store(f"sqlite:///{path}")
+    with open_store(f"sqlite:///{path}") as store:
+        assert [row.name for row in store.sessions()] == ["other"]
+
+
+@contextlib.contextmanager
+def _another_that_has_it_open(path: Path) -> Iterator[None]:
+    """Meanwhile another program holds a session of the store."""
+    program = (
+        "import sys\n"
+        "from cellblock.store import open_store\n"
+        f"held = open_store('sqlite:///{path}').hold('ana', 'other')\n"
+        "print('open', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    words = [sys.executable, "-c", program]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        yield

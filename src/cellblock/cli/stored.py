@@ -44,8 +44,9 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
         more = "; other users have some: --user NAME, or --all-users" if others else ""
         say(f"no sessions of {arguments.user!r} in {store.url}{more}")
         return DONE
+    damaged = any(row.damaged for row in rows)
     table(
-        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE"),
+        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE", *(["DAMAGED"] if damaged else [])),
         [
             (
                 named(row.user) if user is None else "",
@@ -54,6 +55,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
                 _ago(row.used),
                 str(row.holder or "-"),
                 row.private,
+                *([row.damaged] if damaged else []),
             )
             for row in rows
         ],
@@ -252,7 +254,10 @@ def _read(store: Store, arguments: argparse.Namespace) -> StoredSession:
 
 def _waiting(session: StoredSession) -> str:
     """A sentence about steps that were taken and that no commit holds; "" where there are none."""
-    steps = sum(entry.value["do"] in ("end", "host") for entry in session.journal())
+    entries, damaged = session.readable()
+    if damaged:
+        return f"entries of the journal are damaged: {', '.join(map(str, damaged))}"
+    steps = sum(entry.value["do"] in ("end", "host") for entry in entries)
     last = "the last step is" if steps == 1 else f"the last {steps} steps are"
     return f"{last} kept, and not in the log yet" if steps else ""
 

@@ -179,6 +179,8 @@ class Lasting:
         """True if each name that a cell binds has to be saved."""
         self.otherwise = "open the session without strict=True"
         """Remedy for its opener to keep others."""
+        self.lacks_settings: tuple[Lost, ...] = ()
+        """The loss of its settings, where they are damaged in the store."""
         self._newly_lost: tuple[Lost, ...] = ()
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
@@ -239,13 +241,16 @@ class Lasting:
         self._snapshot_share = self.account.share()
 
     @classmethod
-    async def open(cls, state: Versioned, user: str, name: str, settings: Mapping[str, JSON]) -> Lasting:
-        """Take a session's lease; `SessionBusy` names who has it, `StoreError` says what the store lacks."""
+    async def open(cls, state: Versioned, user: str, name: str) -> Lasting:
+        """Take a session's lease; `SessionBusy` names who has it, `StoreError` says what the store lacks.
+
+        A session that is new has no settings until it has begun.
+        """
 
         def opened() -> Lasting:
             store = open_store(state.url)
             try:
-                return cls(state, store, store.hold(user, name, settings=settings))
+                return cls(state, store, store.hold(user, name))
             except BaseException:
                 store.close()
                 raise
@@ -259,8 +264,15 @@ class Lasting:
 
     @property
     def settings(self) -> Mapping[str, JSON]:
-        """Settings that the session was created with."""
-        return self._held.settings
+        """Settings that the session was last opened with. Where they are damaged it is a private one."""
+        try:
+            return self._held.settings
+        except StoreError as damage:
+            _log.warning("%s; it goes on without them", damage.args[0])
+            self._held.go_on_with({"private": str(damage.args[0])})
+            remedy = "give them as arguments; cells that are run again may draw other random numbers"
+            self.lacks_settings = (Lost(name="settings", type="", reason=str(damage.args[0]), remedy=remedy),)
+            return self._held.settings
 
     @property
     def epoch(self) -> int:
@@ -1267,7 +1279,8 @@ class Lasting:
             with reading("the steps of the session are", StoreError, hint="check out an older commit"):
                 past = leading_to(self._held, head)
                 if journal:
-                    self._held.trim(followed_by(past, self._held, self._held.journal()))
+                    entries, past.damaged = self._held.readable()
+                    self._held.trim(followed_by(past, self._held, entries))
             if past.snapshot is None:
                 return past, None, 0
             return past, Ahead(self._get, past.snapshot), past.snapshot.held()

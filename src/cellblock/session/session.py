@@ -216,15 +216,18 @@ class AsyncSession(Versions):
             )
         if self._kernel is None and not self._asleep:
             self._turn_loop = asyncio._get_running_loop()
-            if isinstance(self.state, Versioned) and self._lasting is None:
-                await self._take_up(self.state)
+            settings: Mapping[str, Any] = {}
             try:
+                if isinstance(self.state, Versioned) and self._lasting is None:
+                    settings = await self._take_up(self.state)
                 past = None if self._lasting is None else await self._lasting.newest()  # read while the kernel opens
                 self._kernel = await self._opened()
                 if self._lasting is None:
                     self._settle("open")
                 else:
                     await self._resume(self._lasting, past)
+                    if settings:  # nothing is kept of those of an opening that fails
+                        await self._lasting.configure(settings)
             except BaseException:
                 await self._let_go()
                 raise
@@ -290,20 +293,21 @@ class AsyncSession(Versions):
     def _replays_live(self) -> bool:
         return self.trust_level == "local" and _is_live(self._spec.policy)
 
-    async def _take_up(self, mode: Versioned) -> None:
-        """Take the session's place in its store, and what its settings there narrow."""
+    async def _take_up(self, mode: Versioned) -> Mapping[str, Any]:
+        """Take the session's place in its store, and what its settings there narrow; those to change there."""
         await to_thread.run_sync(_import_stores)
         from cellblock.session.lasting import Lasting
         from cellblock.session.settings import most_limits, narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
-        self._lasting = await Lasting.open(mode, self.user, str(self.name), given)
+        self._lasting = await Lasting.open(mode, self.user, str(self.name))
         self._lasting.user = weakref.ref(self)
+        stored = self._lasting.settings
         if self._lasting.epoch > 1:  # no id of a cell comes twice
-            ids = f"{self._lasting.settings['seed']}/{self.name}/{self._lasting.epoch}"
+            ids = f"{stored.get('seed', '')}/{self.name}/{self._lasting.epoch}"
             self._ids = random.Random(ids)  # noqa: S311 - names cells
         self._lasting.account = self._account
-        settings, self._left_out = narrowed(self._lasting.settings, given, self._said)
+        settings, self._left_out = narrowed(stored, given, self._said)
         if self._left_out:
             _log.warning(
                 "session %r: not taken from its store: %s (give as arguments what you mean to have)",
@@ -313,23 +317,23 @@ class AsyncSession(Versions):
         self.trust_level, self.walls = settings["trust_level"], settings["walls"]
         self._spec = to_spec(settings, self._spec)
         said = {name: given[name] for name in self._said}
-        settings = {**given, **self._lasting.settings, **said, "seed": settings["seed"]}
-        tools, before = self._toolbox.names, self._lasting.settings.get("tools")
+        settings = {**given, **stored, **said, "seed": settings["seed"]}
+        tools, before = self._toolbox.names, stored.get("tools")
         settings["tools"] = sorted({*tools, *map(str, before)}) if isinstance(before, list) else sorted(tools)
         missing = [name for name in settings["tools"] if name not in tools]
-        settings["most_limits"], lower = most_limits(self._lasting.settings, asdict(self._spec.limits))
+        settings["most_limits"], lower = most_limits(stored, asdict(self._spec.limits))
         lacking = [f"limits=ExecutionLimits({', '.join(lower)})"] if lower else []
         lacking += [f"tools=[{', '.join(missing)}]"] if missing else []
         self._lacking = (*(one for one in self._left_out if one not in lower), *lacking)
-        settings["private"] = self._lasting.settings.get("private") or self._private
-        stored = self._lasting.settings.get("private_paths")
-        paths = map(str, stored) if isinstance(stored, list) else ()
+        patterns = stored.get("private_paths")
+        paths = map(str, patterns) if isinstance(patterns, list) else ()
         settings["private_paths"] = sorted({*self._private_paths, *paths})
         self._private_paths = tuple(settings["private_paths"])
-        if settings["private"]:
-            since = self._lasting.settings.get("private_since")
-            self._close_off(str(settings["private"]), since if isinstance(since, int) else 0)
-            settings["private_since"] = self._private_since
+        if why := stored.get("private"):
+            since = stored.get("private_since")
+            self._close_off(str(why), since if isinstance(since, int) else 0)
+        elif self._private:  # kept before a cell that is run again sees anything
+            await self.mark_private(self._private)
         self.limits, self.seed, self._has_door = self._spec.limits, self._spec.seed, self._spec.has_door
         self._own_seed = [self.seed, *self._lasting.sown()][-1]
         self._account.limit = self.limits.max_host_mb * 2**20
@@ -341,8 +345,7 @@ class AsyncSession(Versions):
         if local:
             self._lasting.otherwise = "state=Live() keeps whatever there is, in memory"
         self._spec = replace(self._spec, scoped=self._lasting.strict)
-        if settings != self._lasting.settings:
-            await self._lasting.configure(settings)
+        return {name: value for name, value in settings.items() if name not in stored or stored[name] != value}
 
     async def close(self) -> None:
         """End the session and everything it started. Its notebook stays readable.

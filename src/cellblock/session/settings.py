@@ -94,7 +94,8 @@ def _told(name: str, value: object) -> str:
 
 def to_spec(plain: Mapping[str, Any], given: KernelSpec) -> KernelSpec:
     """The given spec with these settings; `StoreError` where they are damaged."""
-    with reading("the settings of the session are", StoreError, hint="open it with another name"):
+    hint = "give the arguments that it names, or open it with another name"
+    with reading("the settings of the session are", StoreError, hint=hint):
         return replace(
             given,
             limits=ExecutionLimits(**plain["limits"]),

@@ -133,7 +133,7 @@ def find(store: Store, session: HeldSession, other: str) -> Commit:
     CellblockError where what that session did last is in its journal alone.
     """
     try:
-        if other != session.name and store.read(session.user, other).journal():
+        if other != session.name and any(store.read(session.user, other).readable()):
             raise CellblockError(
                 f"nothing was merged: what session {other[:80]!r} did last is not in a commit yet",
                 hint="open it, so that it is resumed, or flush() it where it is open; then merge",

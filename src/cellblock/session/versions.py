@@ -158,6 +158,9 @@ class Versions(Turns):
             lost += unlike
         self._count = max(past.number, numbers)
         lost += await self._write_again(kernel)
+        lost += (*lasting.lacks_settings, *past.lost())
+        if unread := past.unread():
+            await lasting.let_go(unread)
         self._lost += lost
         begun, _ = (None if past.begun is None else await self._kept(past.begun.id)) or (None, {})
         return Resumed(

@@ -19,6 +19,7 @@ from cellblock.text import dumps
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 
+CHANGED = "is not what was written there"
 _ADDRESS = re.compile(r"sha256-[0-9a-f]{64}")
 _BYTES, _RECORD = "/", "@"
 
@@ -127,7 +128,7 @@ def unsummed(line: str, *place: int) -> Mapping[str, JSON]:
     if line.startswith("{"):  # of the first releases
         rest = line
     elif sum != _checksum(rest, place):
-        raise StoreError("a row of the store is not what was written there", hint="restore a copy")
+        raise StoreError(f"a row of the store {CHANGED}", hint="restore a copy")
     return parsed_mapping(rest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cellblock.errors import QuotaReached, SessionHeld, StoreDamaged, StoreError, UnknownSession
+from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
 from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed_mapping, spelled
 from cellblock.store.database import Database, Row, Transaction, Value, blob, number, only, risen, text
@@ -18,12 +18,13 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A session as a handle needs it: the numbers that stand for it and its user, when it was made, its settings."""
+    """A session as a handle needs it: the numbers that stand for it and its user, when it was made, its settings; None
+    where these are damaged."""
 
     user_id: int
     session_id: int
     created: int
-    settings: Mapping[str, JSON]
+    settings: Mapping[str, JSON] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,8 @@ class Catalogue:
                 raise _unknown(user, name)
             self._refuse_taken(transaction, user_id, user, new)
             settings = _found(found).settings if settings is None else settings
+            if settings is None:
+                raise damaged_settings(user, name)
             self._create(transaction, user_id, user, new, settings, now)
             copy = self._lock_session(transaction, user_id, new)
             assert copy is not None
@@ -272,15 +275,37 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     )
 
 
+def damaged_settings(user: str, name: str) -> StoreError:
+    """The error of who needs the settings of a session."""
+    return StoreError(
+        f"the row of session {name!r} of {user!r} is damaged: its settings cannot be read",
+        hint="open the session: it goes on without them, as a private one",
+    )
+
+
 def _found(row: Row) -> Found:
-    return Found(number(row[0]), number(row[1]), number(row[2]), parsed_mapping(text(row[3])))
+    return Found(number(row[0]), number(row[1]), number(row[2]), _settings(row[3]))
+
+
+def is_whole(settings: Value) -> bool:
+    """True if the settings of a row can be read."""
+    return _settings(settings) is not None
+
+
+def _settings(column: Value) -> Mapping[str, JSON] | None:
+    try:
+        return parsed_mapping(text(column))
+    except StoreError:
+        return None
 
 
 def _row(row: Row) -> SessionRow:
-    user, name, created, used, branch, commit, depth, pending, holder, settings = row
-    if commit is not None and depth is None:
-        address = spelled(blob(commit))
-        raise StoreDamaged(f"the head of session {text(name)!r}, {address}, is missing from the store", address=address)
+    user, name, created, used, branch, commit, depth, pending, holder, column = row
+    settings, damaged = _settings(column), ""
+    if settings is None:
+        settings, damaged = {}, "its settings cannot be read"
+    elif commit is not None and depth is None:
+        damaged = f"its newest commit, {spelled(blob(commit))}, is missing"
     return SessionRow(
         user=text(user),
         name=text(name),
@@ -291,7 +316,8 @@ def _row(row: Row) -> SessionRow:
         depth=0 if depth is None else number(depth),
         pending=number(pending),
         holder=None if holder is None else _living(lease.from_text(text(holder))),
-        private=str(parsed_mapping(text(settings)).get("private") or ""),
+        private=str(settings.get("private") or ""),
+        damaged=damaged,
     )
 
 

@@ -114,9 +114,11 @@ class HeldSession(StoredSession):
         with suppress(StoreError, SessionClosed):
             self._take_out()
 
-    def journal(self) -> list[Entry]:
-        """Entries noted after the newest commit, in order."""
-        return [entry for entry in super().journal() if entry.number not in self._withdrawn]
+    def readable(self) -> tuple[list[Entry], list[int]]:
+        """Entries of the journal, in order, without those that are damaged; and the numbers of these."""
+        entries, damaged = super().readable()
+        here = [entry for entry in entries if entry.number not in self._withdrawn]
+        return here, [entry for entry in damaged if entry not in self._withdrawn]
 
     def flush(self) -> None:
         """Return when everything that was written outlives a loss of power."""
@@ -193,7 +195,11 @@ class HeldSession(StoredSession):
             changed = {**self.settings, **settings}
             with self._writing() as transaction:
                 transaction.run("UPDATE sessions SET settings = ? WHERE id = ?", canonical(changed).decode(), self._id)
-            self.settings = changed
+            self._settings = changed
+
+    def go_on_with(self, settings: Mapping[str, JSON]) -> None:
+        """Have these settings, as those in the store are damaged. The next `configure` writes them, too."""
+        self._settings = settings
 
     def release(self) -> None:
         """Hold the session no more. A second call does nothing."""

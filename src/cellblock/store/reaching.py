@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cellblock.errors import StoreDamaged
-from cellblock.store.address import JSON, Link, links, parsed, spelled, unsummed
+from cellblock.errors import StoreDamaged, StoreError
+from cellblock.store.address import CHANGED, JSON, Link, links, parsed, spelled, unsummed
 from cellblock.store.database import Database, blob, number, text
 from cellblock.store.history import shown
 from cellblock.store.objects import ObjectTable
+from cellblock.store.words import Entry
 
 _AT_ONCE = 200
 
@@ -27,16 +28,46 @@ class Way:
         return f"{start}, {self.path}" if self.path else start
 
 
-def session_roots(database: Database, session_id: int) -> Iterator[Way]:
-    """A session's commits, the deepest first, and what the entries of its journal link to."""
+def entries_of(database: Database, session_id: int) -> tuple[list[Entry], list[int]]:
+    """The entries of a journal that can be read, in order, and the numbers of those that are damaged."""
+    found, damaged = list[Entry](), list[int]()
+    sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
+    for row in database.select(sql, session_id):
+        place = number(row[0])
+        try:
+            found.append(Entry(place, unsummed(text(row[1]), session_id, place)))
+        except StoreError:
+            damaged.append(place)
+    return found, damaged
+
+
+def damaged_entry(database: Database, session_id: int, entry: int) -> StoreError:
+    """The error of who needs all entries of a journal."""
+    sql = "SELECT u.name, s.name FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ?"
+    whose = "".join(f" of session {name!r} of {user!r}" for user, name in database.select(sql, session_id))
+    return StoreError(f"entry {entry} of the journal{whose} {CHANGED}", hint=_OPEN_IT)
+
+
+_OPEN_IT = "open the session: it goes on without that entry, and says so"
+
+
+def session_roots(database: Database, session_id: int, damaged: list[int] | None = None) -> Iterator[Way]:
+    """A session's commits, the deepest first, and what the entries of its journal link to.
+
+    The numbers of entries that cannot be read are added to `damaged`. StoreError: there is one, and nothing to add to.
+    """
     sql = "SELECT address FROM commits WHERE session_id = ? ORDER BY depth DESC, address"
     for row in database.select(sql, session_id):
         id = spelled(blob(row[0]))
         yield Way(id, "", Link(id, True))
-    sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
-    for row in database.select(sql, session_id):
-        for link in links(unsummed(text(row[1]), session_id, number(row[0]))):
-            yield Way("", f"entry {number(row[0])}", link)
+    entries, unread = entries_of(database, session_id)
+    if unread and damaged is None:
+        raise damaged_entry(database, session_id, unread[0])
+    if damaged is not None:
+        damaged += unread
+    for entry in entries:
+        for link in links(entry.value):
+            yield Way("", f"entry {entry.number}", link)
 
 
 def walk(objects: ObjectTable, roots: Iterable[Way], seen: set[str]) -> Iterator[tuple[Way, StoreDamaged | None]]:

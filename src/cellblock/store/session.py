@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cellblock.errors import StoreDamaged
 from cellblock.store import trie
-from cellblock.store.address import JSON, parsed, unsummed
-from cellblock.store.catalogue import Found
-from cellblock.store.database import Database, number, text
+from cellblock.store.address import JSON, parsed
+from cellblock.store.catalogue import Found, damaged_settings
+from cellblock.store.database import Database
 from cellblock.store.history import BRANCH, TAG, History
 from cellblock.store.objects import ObjectTable
+from cellblock.store.reaching import damaged_entry, entries_of
 from cellblock.store.words import Change, Commit, Entry, Head
 
 _CACHED = 8 << 20
@@ -50,12 +51,19 @@ class StoredSession:
         self.user = user
         self.name = name
         self.created = found.created
-        self.settings = found.settings
+        self._settings = found.settings
         self._database = database
         self._objects = objects
         self._id = found.session_id
         self._cache = _Cache(objects.get)
         self._history = History(database, found.session_id, self.record)
+
+    @property
+    def settings(self) -> Mapping[str, JSON]:
+        """The settings that it was given. StoreError: they are damaged."""
+        if self._settings is None:
+            raise damaged_settings(self.user, self.name)
+        return self._settings
 
     def head(self) -> Head:
         """The session's position."""
@@ -103,10 +111,15 @@ class StoredSession:
         return parsed(self._telling(address, self._cache.get))
 
     def journal(self) -> list[Entry]:
-        """Entries noted after the newest commit, in order."""
-        sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
-        rows = self._database.select(sql, self._id)
-        return [Entry(number(row[0]), unsummed(text(row[1]), self._id, number(row[0]))) for row in rows]
+        """Entries noted after the newest commit, in order. StoreError: one is damaged."""
+        entries, damaged = self.readable()
+        if damaged:
+            raise damaged_entry(self._database, self._id, damaged[0])
+        return entries
+
+    def readable(self) -> tuple[list[Entry], list[int]]:
+        """The same, without those that are damaged; and the numbers of these."""
+        return entries_of(self._database, self._id)
 
     def _telling(self, address: str, get: Callable[[str], bytes]) -> bytes:
         """Add to damage what it costs; that is looked for only then."""

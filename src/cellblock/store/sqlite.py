@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
@@ -51,6 +51,13 @@ _GROWTH = 2**16
 _Result = TypeVar("_Result")
 
 
+class _Files(NamedTuple):
+    """Identity of a file and of its log: the device and the inode of each."""
+
+    file: tuple[int, int] | None
+    log: tuple[int, int] | None
+
+
 class SqliteDatabase:
     """A database at a path, made with mode 0600 where there is none; `None` is one in memory, of this object alone."""
 
@@ -76,11 +83,13 @@ class SqliteDatabase:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         self._read_only = self._path is not None and _is_read_only(self._path)
-        self._file: tuple[int, int] | None = None
-        """The device and the inode of the file, while it is open."""
+        self._files: _Files | None = None
+        """Identity of the file and of its log, while they are open."""
+        self._written = 0
+        """Time at which the file had last been written when its log was there."""
         with self._telling():
             self._writer = self._opened(migrations)
-            self._file = self._found()
+            self._files = self._found()
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         def selected() -> list[Row]:
@@ -95,6 +104,8 @@ class SqliteDatabase:
             return changed
 
     def at_once(self, sql: str, *parameters: Value) -> int | None:
+        if self._files is not None and self._found() != self._files:  # `once` waits, and tells
+            return None
         with self._telling(writes=True):
             if (changed := self._try_to_begin(sql, parameters)) is not None:
                 self._lock.release()
@@ -119,6 +130,7 @@ class SqliteDatabase:
             return
         with self._telling():
             fsync(self._path + "-wal")
+            self._require_files()  # what was brought to the disk is the log still
             if (size := self._log_size()) > _LONG_LOG or not self._has_room(2 * size):
                 self._shorten_log()
 
@@ -151,9 +163,13 @@ class SqliteDatabase:
     def _opened(self, migrations: Migrations) -> sqlite3.Connection:
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
-        return _patiently(lambda: self._prepared(migrations))
+        try:
+            return _patiently(lambda: self._prepared(migrations))
+        except _NotAlone:
+            raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from None
 
     def _prepared(self, migrations: Migrations) -> sqlite3.Connection:
+        self._require_log()
         connection = self._connect()
         try:
             self._prepare(connection, migrations)
@@ -162,6 +178,21 @@ class SqliteDatabase:
             raise
         return connection
 
+    def _require_log(self) -> None:
+        """Refuse a file that others have open and whose log was deleted: they write where nobody would look."""
+        if self._path is None or self._read_only or os.path.exists(self._path + "-wal"):
+            return
+        alone = sqlite3.connect(_uri(self._path, False), uri=True, timeout=0, isolation_level=None)
+        try:
+            alone.execute("PRAGMA locking_mode = EXCLUSIVE")  # before anything that would make a log
+            alone.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            if not _is_locked(error):
+                raise
+            raise _NotAlone("another program has it open") from error
+        finally:
+            alone.close()
+
     def _prepare(self, connection: sqlite3.Connection, migrations: Migrations) -> None:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (mark,) = connection.execute("PRAGMA application_id").fetchone()  # after them: another may make both meanwhile
@@ -169,6 +200,8 @@ class SqliteDatabase:
             raise StoreError(f"{self._path} is an SQLite file of another program", hint="give the store another path")
         found = stored_format(_Transaction(connection)) if mark else 0
         if found == len(migrations):
+            if not self._read_only:
+                self._have_log(connection)
             return
         if self._read_only:
             migrate(_Transaction(connection), self.dialect, max(found, len(migrations)), self._where, migrations)
@@ -176,8 +209,7 @@ class SqliteDatabase:
         if not tables:
             connection.execute("PRAGMA page_size = 8192")
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        if self._path is not None and connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-            raise StoreError(f"{self._path}: its file system has no shared memory", hint="use a local disk")
+        self._have_log(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:
             (mark,) = connection.execute("PRAGMA application_id").fetchone()
@@ -189,6 +221,11 @@ class SqliteDatabase:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+    def _have_log(self, connection: sqlite3.Connection) -> None:
+        if self._path is not None and connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            raise StoreError(f"{self._path}: its file system has no shared memory", hint="use a local disk")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # which opens it
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -253,7 +290,7 @@ class SqliteDatabase:
             with self._reader() as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             with self._begun("UPDATE meta SET value = value WHERE name = 'format'"):
-                pass
+                self._written = os.stat(self._path).st_mtime_ns
         except sqlite3.Error as error:
             if _name(error) != "SQLITE_FULL":
                 raise
@@ -335,9 +372,8 @@ class SqliteDatabase:
             )
         if writes and self._read_only:
             raise StoreError(f"{self._where} cannot be written to", hint="its file or file system is read-only")
-        if self._file is not None and self._found() != self._file:  # what is written now, nobody would find
-            raise StoreError(f"{self._where} was moved, replaced or deleted while it is open", hint=_PUT_BACK)
         try:
+            self._require_files()
             yield
         except sqlite3.Error as error:
             told = self._told(error)
@@ -352,13 +388,59 @@ class SqliteDatabase:
         except OSError as error:
             raise StoreError(f"{self._where}: {error.strerror}", hint=_HINTS.get(error.errno or 0, "")) from error
 
-    def _found(self) -> tuple[int, int] | None:
-        """The device and the inode of what lies at the path; None for a store in memory, or where nothing is."""
+    # --- files that go while they are open ---
+
+    def _found(self) -> _Files:
+        """Identity of the file at the path and of its log. A store in memory has neither, one that is read only no log
+        of its own."""
+        if self._path is None:
+            return _Files(None, None)
+        return _Files(_identity(self._path), None if self._read_only else _identity(self._path + "-wal"))
+
+    def _require_files(self) -> None:
+        """StoreError: what is written now, nobody would find. Where only the log was deleted, another takes its place:
+        this process can still read what it held.
+        """
+        if (files := self._files) is None or self._path is None:
+            return
+        found = self._found()
+        if found == files:
+            self._written = os.stat(self._path).st_mtime_ns
+        elif found.file != files.file:
+            raise StoreError(f"{self._where} was moved, replaced or deleted while it is open", hint=_PUT_BACK)
+        else:
+            self._save_log()
+
+    def _save_log(self) -> None:
+        """Bring what the deleted log holds into the file, and begin another log.
+
+        Not where another program has the file open, or has written to it meanwhile: it knows nothing of that log.
+        """
+        assert self._path is not None
+        if not self._lock.acquire(timeout=_PATIENCE):
+            raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK)
         try:
-            status = None if self._path is None else os.stat(self._path)
-        except OSError:
-            return None
-        return None if status is None else (status.st_dev, status.st_ino)
+            self._refuse_if_closed()  # which takes the log away
+            if self._found() == self._files:  # another thread was sooner
+                return
+            if _size(self._path + "-wal") or os.stat(self._path).st_mtime_ns != self._written:
+                raise StoreError(f"{self._where} was written to by another program, and {_LOG_GONE}", hint=_REOPEN_ALL)
+            self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._written = os.stat(self._path).st_mtime_ns
+            _patiently(self._leave_log, _LATER_PATIENCE)
+            self._have_log(self._writer)
+            self._files = self._found()
+        except sqlite3.OperationalError as error:
+            if not _is_locked(error):
+                raise
+            raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from error
+        finally:
+            self._lock.release()
+
+    def _leave_log(self) -> None:
+        """Have the file hold all. It is refused while anybody else reads it, in this process or in another."""
+        self._close_idle()
+        self._writer.execute("PRAGMA journal_mode = DELETE").fetchone()
 
     def _told(self, error: sqlite3.Error) -> StoreError:
         name = _name(error)
@@ -374,6 +456,9 @@ class SqliteDatabase:
 
 _IS_FULL, _ROOM = "has no room: its disk is full", "free some space; what was committed before is whole"
 _PUT_BACK = "put its file and the one that ends in -wal back, or close the session and open it where they are"
+_LOG_GONE = "its log, the file that ends in -wal, was deleted while it is open"
+_REOPEN = "close it there: the last that has it saves what the log held"
+_REOPEN_ALL = "close it in all programs, and look at what it holds: what this program wrote last may not be in it"
 _OPENS = "its directory must exist, and be writable for this user"
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
@@ -401,6 +486,12 @@ class _Full(sqlite3.OperationalError):
     """A disk that would be full after a write."""
 
     sqlite_errorname = "SQLITE_FULL"
+
+
+class _NotAlone(sqlite3.OperationalError):
+    """A file that others have open, without a log."""
+
+    sqlite_errorname = "SQLITE_BUSY"
 
 
 class _Transaction:
@@ -431,6 +522,15 @@ def _make_private(path: str) -> None:
         fsync(os.path.dirname(path))
 
 
+def _identity(path: str) -> tuple[int, int] | None:
+    """The device and the inode of a file; None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino)
+
+
 def _is_read_only(path: str) -> bool:
     return os.path.exists(path) and not os.access(path, os.W_OK)
 
@@ -451,9 +551,9 @@ def _size(path: str) -> int:
         return 0
 
 
-def _patiently(act: Callable[[], _Result]) -> _Result:
+def _patiently(act: Callable[[], _Result], seconds: float | None = None) -> _Result:
     """Try again while others have the file, as those do who open it or write to it."""
-    for _ in tries(_PATIENCE):
+    for _ in tries(_PATIENCE if seconds is None else seconds):
         try:
             return act()
         except sqlite3.OperationalError as error:

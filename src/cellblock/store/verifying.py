@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cellblock.errors import StoreDamaged
-from cellblock.store.database import Database, number, text
+from cellblock.store.address import CHANGED
+from cellblock.store.catalogue import is_whole
+from cellblock.store.database import Database, Value, number, text
 from cellblock.store.objects import ObjectTable
 from cellblock.store.reaching import session_roots, walk
 from cellblock.store.words import Damage, VerifyReport
@@ -27,8 +29,8 @@ class UserVerification:
         """Read all there is; takes as long as that."""
         self._hash()
         sessions = self._sessions()
-        damage = tuple(one for session_id, name in sessions for one in self._damage(session_id, name))
-        commits = sum(self._commits(session_id) for session_id, _ in sessions)
+        damage = tuple(one for session in sessions for one in self._damage(*session))
+        commits = sum(self._commits(session_id) for session_id, *_ in sessions)
         return VerifyReport(
             objects=len(self._whole) + len(self._broken),
             bytes=self._bytes,
@@ -50,8 +52,13 @@ class UserVerification:
             else:
                 self._whole.add(address)
 
-    def _damage(self, session_id: int, name: str) -> Iterator[Damage]:
-        for way, damage in walk(self._objects, session_roots(self._database, session_id), set()):
+    def _damage(self, session_id: int, name: str, settings: Value) -> Iterator[Damage]:
+        unread: list[int] = []
+        ways = [*session_roots(self._database, session_id, unread)]
+        rows = [f"entry {entry} of the journal" for entry in unread]
+        for path in (*rows, *(() if is_whole(settings) else ("settings",))):
+            yield Damage(user=self._user, session=name, commit="", path=path, address="", problem=f"it {CHANGED}")
+        for way, damage in walk(self._objects, ways, set()):
             address = way.link.address
             if damage is None and address in self._whole:
                 continue
@@ -60,9 +67,9 @@ class UserVerification:
                 user=self._user, session=name, commit=way.commit, path=way.path, address=address, problem=problem
             )
 
-    def _sessions(self) -> list[tuple[int, str]]:
-        rows = self._database.select("SELECT id, name FROM sessions WHERE user_id = ? ORDER BY name", self._user_id)
-        return [(number(row[0]), text(row[1])) for row in rows]
+    def _sessions(self) -> list[tuple[int, str, Value]]:
+        sql = "SELECT id, name, settings FROM sessions WHERE user_id = ? ORDER BY name"
+        return [(number(row[0]), text(row[1]), row[2]) for row in self._database.select(sql, self._user_id)]
 
     def _commits(self, session_id: int) -> int:
         return number(self._database.select("SELECT count(*) FROM commits WHERE session_id = ?", session_id)[0][0])
@@ -70,7 +77,7 @@ class UserVerification:
 
 def first_referrer(database: Database, objects: ObjectTable, session_id: int, address: str) -> str:
     """Description of the newest thing in a session that leads to an object; "" if nothing."""
-    for way, _ in walk(objects, session_roots(database, session_id), set()):
+    for way, _ in walk(objects, session_roots(database, session_id, []), set()):
         if way.link.address == address:
             return str(way)
     return ""

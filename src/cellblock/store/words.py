@@ -68,7 +68,8 @@ class Holder:
 class SessionRow:
     """A stored session: times in milliseconds, the newest commit of where it stands, who holds it (None: nobody).
 
-    `private` is why it holds private data, "" where nobody has said that it does.
+    `private` is why it holds private data, "" where nobody has said that it does. `damaged` tells what of the row
+    cannot be read, "" for one that is whole.
     """
 
     user: str
@@ -81,6 +82,7 @@ class SessionRow:
     pending: int
     holder: Holder | None
     private: str = ""
+    damaged: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """One object that cannot be had, and what needs it: a session, its commit ("" for the journal), what in that."""
+    """One object that cannot be had, and what needs it: a session, its commit ("" for the journal), what in that. Or a
+    row of a session that is damaged: then `address` is "".
+    """
 
     user: str
     session: str

@@ -18,6 +18,8 @@ from cellblock.worker.confine import capabilities, layout, namespaces, root
 from cellblock.worker.init import sockets
 from cellblock.worker.init.service import Service
 
+_MORE_FILES = "raise ExecutionLimits(max_files=…)"
+
 
 def run(
     channel: socket.socket,
@@ -51,7 +53,7 @@ def run(
         if entered.processes >= 0:
             procfs.use(entered.processes)
     except OSError as error:
-        remedy = namespaces.REMEDY if error.errno == errno.EPERM else ""
+        remedy = {errno.EPERM: namespaces.REMEDY, errno.ENOSPC: _MORE_FILES}.get(error.errno or 0, "")
         control.send(channel, {"failed": "root", "reason": str(error), "remedy": remedy})
         os._exit(1)
     places = _place_mounts(channel) if mounts else []
@@ -79,7 +81,8 @@ def _place_mounts(channel: socket.socket) -> list[str]:
     try:
         root.place(dict(zip(places, descriptors, strict=True)))
     except OSError as error:
-        _refuse(channel, error.filename or "", error.strerror or str(error), readable=True)
+        more = f", {_MORE_FILES}" if error.errno == errno.ENOSPC else ""
+        _refuse(channel, error.filename or "", f"{error.strerror or error}{more}", readable=True)
     for tree in descriptors:
         os.close(tree)
     return places
