@@ -174,6 +174,21 @@ def filtered_more() -> str:
     return _refused(calls)
 
 
+def without_internet() -> str:
+    """A filter around the program, or a kernel, that has no sockets of the internet: a session's own network takes one.
+
+    Nothing is connected.
+    """
+    import socket
+
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+    except OSError as error:
+        if error.errno in (errno.EAFNOSUPPORT, errno.EPERM, errno.EACCES, errno.ENOSYS):
+            return f"this program may open no sockets of the family AF_INET: {os.strerror(error.errno)}"
+    return ""
+
+
 def _umask() -> int:
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1], 8) for line in file if line.startswith("Umask:"))
@@ -217,11 +232,16 @@ _TABLE: dict[Look, tuple[str, str]] = {
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
     filtered: _FILTER,
     filtered_more: _FILTER,
+    without_internet: (
+        "network",
+        "have RestrictAddressFamilies= of its service name AF_UNIX and AF_INET, or allow it in the filter around the "
+        "program: sessions have a loopback of their own, and reach nothing else by it",
+    ),
 }
 """The mechanism that lacks, and what helps."""
 WALLS: tuple[Look, ...] = (
     other_machine, without_proc, without_dev, chrooted, unmapped, half_root, powerless, small_files,
-    filtered, filtered_more,
+    filtered, filtered_more, without_internet,
 )  # fmt: skip
 """Conditions of sessions behind full walls alone."""
 
