@@ -841,7 +841,7 @@ def test_processes_that_are_all_killed_before_they_have_their_functions_are_told
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [("while True: pass", "the cell ran longer than 1 s"), ("import os; os._exit(7)", "the session's process left with")],
+    [("while True: pass", "the cell ran longer than 1 s"), ("import os; os._exit(7)", "the session's process left")],
 )
 def test_first_process_that_somebody_has_stopped_goes_on(
     source: str, said: str, open_session: Callable[..., Session], caplog: pytest.LogCaptureFixture

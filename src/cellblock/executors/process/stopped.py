@@ -1,4 +1,4 @@
-"""Processes of the engine's own that somebody has stopped, as by `kill -STOP`: sessions wait for them, so they go on."""
+"""Processes of the engine's own that somebody has stopped, as by `kill -STOP`: sessions wait for them."""
 
 from __future__ import annotations
 

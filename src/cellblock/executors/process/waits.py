@@ -12,8 +12,6 @@ from cellblock.errors import IsolationUnavailable
 
 SECONDS = 60.0
 """Seconds that a process has for an answer."""
-
-
 _AT_ONCE = 1.0
 """Seconds in which one who goes on answers, but on a machine that is overloaded."""
 
@@ -26,7 +24,8 @@ async def readable(descriptor: int, seconds: float = SECONDS, *, rouse: Callable
     with anyio.fail_after(seconds):
         while rouse is not None:
             with anyio.move_on_after(_AT_ONCE):
-                return await anyio.wait_readable(descriptor)
+                await anyio.wait_readable(descriptor)
+                return
             rouse()
         await anyio.wait_readable(descriptor)
 
