@@ -152,10 +152,12 @@ needs_unshare = pytest.mark.skipif(shutil.which("unshare") is None, reason="need
 
 
 @needs_unshare
-def test_no_user_namespaces_left_is_refused() -> None:
-    limit = "echo 0 > /proc/sys/user/max_user_namespaces"
-    command = f'{limit} && exec "$0" -c "$1"'
-    assert run("unshare", "-Ur", "sh", "-c", command, sys.executable, OPEN) == "refused namespaces hint"
+@pytest.mark.parametrize("kind", ["user", "mnt", "pid", "net", "ipc", "uts"])
+def test_no_namespaces_of_a_kind_left_is_refused_by_the_limit_that_is_reached(kind: str) -> None:
+    limit = f"user.max_{kind}_namespaces"
+    command = f'echo 0 > /proc/sys/{limit.replace(".", "/")} && exec "$0" -c "$1"'
+    told = OPEN.replace('"hint" if error.hint else "no hint"', f'"sysctl" in error.hint and "{limit}" in error.hint')
+    assert run("unshare", "-Ur", "sh", "-c", command, sys.executable, told) == "refused namespaces True"
 
 
 @needs_unshare

@@ -92,7 +92,14 @@ def without_proc() -> str:
 def without_dev() -> str:
     """A /dev without the devices that every session is given."""
     missing = [path for path in _DEVICES if not os.path.exists(path)]
-    return f"there is no {', '.join(missing)}" if missing else ""
+    if missing:
+        return f"there is no {', '.join(missing)}"
+    for path in _DEVICES:
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        except PermissionError as error:
+            return f"{path} cannot be opened: {error.strerror}"
+    return ""
 
 
 def chrooted() -> str:
@@ -224,7 +231,10 @@ _TABLE: dict[Look, tuple[str, str]] = {
     no_interpreter: ("python", "name a CPython 3.11 or newer of this machine: Session(python=…)"),
     other_machine: ("seccomp", "use a CPython for x86_64 or aarch64, or trust_level='local' for harmless code"),
     without_proc: ("root", "mount one: mount -t proc proc /proc"),
-    without_dev: ("root", "have the container or mount namespace around the program bind them from the host's /dev"),
+    without_dev: (
+        "root",
+        "have the container or mount namespace around the program bind them from the host's /dev, not mounted nodev",
+    ),
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
     unmapped: ("identity", "write one, as by unshare --map-root-user, before the program begins"),
     half_root: ("identity", "set both to one, as by os.setresuid or setpriv --ruid"),
