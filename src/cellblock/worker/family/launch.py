@@ -20,7 +20,6 @@ from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_S
 from cellblock.worker.family.nursery import Nursery
 from cellblock.worker.forks import fork
 
-
 _OUTSIDE = "open sessions outside of it"
 
 
