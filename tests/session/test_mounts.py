@@ -419,7 +419,8 @@ import os, struct, sys
 from pathlib import Path
 from cellblock.worker.confine import syscalls
 from cellblock.worker.confine.syscall_numbers import NUMBERS
-steps = [(0x20, 0, 0, 0), (0x15, 0, 1, NUMBERS[syscalls.MACHINE]["kill"]), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+kill = NUMBERS[syscalls.MACHINE]["kill"]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, kill), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
 syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *step) for step in steps))
 from family_tree import soon
