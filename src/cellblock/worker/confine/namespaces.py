@@ -37,7 +37,8 @@ REMEDY = (
 
 _FULL = (
     "`cellblock doctor` prints which: no limit of them may be 0, or reached: sysctl user.max_user_namespaces, "
-    "user.max_mnt_namespaces, user.max_pid_namespaces, user.max_net_namespaces, user.max_ipc_namespaces, user.max_uts_namespaces"
+    "user.max_mnt_namespaces, user.max_pid_namespaces, user.max_net_namespaces, "
+    "user.max_ipc_namespaces, user.max_uts_namespaces"
 )
 
 
