@@ -186,6 +186,8 @@ def test_each_switch_is_told_by_its_command() -> None:
     assert commands(kept, REFUSED) == ("sudo sysctl -w kernel.unprivileged_userns_clone=1",)
     off = replace(HEALTHY, switches={**switches, "user.max_user_namespaces": 0})
     assert commands(off, REFUSED) == ("sudo sysctl -w user.max_user_namespaces=10000",)
+    without = replace(HEALTHY, switches={**switches, "user.max_net_namespaces": 0})
+    assert commands(without, REFUSED) == ("sudo sysctl -w user.max_net_namespaces=10000",)
     restricted = replace(HEALTHY, switches={**switches, "kernel.apparmor_restrict_unprivileged_userns": 1})
     assert commands(restricted, REFUSED) == (
         "cellblock doctor --profile apparmor | sudo tee /etc/apparmor.d/cellblock",

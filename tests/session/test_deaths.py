@@ -146,11 +146,11 @@ def test_write_whose_files_could_not_be_remembered_costs_itself_alone(
     keeping = shell._keeping
     session.run("x = 41\nopen('f', 'w').write('cell')\nimport os")
 
-    def of_the_write(*of: Any, **more: Any) -> dict[str, object]:
-        """Wrong for a state of files alone: the message for the cell after it may be made meanwhile, ahead of time."""
-        return {**keeping(*of, **more), **({"forgotten": ["none"]} if more.get("repeated") is not None else {})}
+    def spoiled(*of: Any, repeated: int | None = None, **more: Any) -> dict[str, object]:
+        kept = keeping(*of, repeated=repeated, **more)
+        return kept if repeated is None else {**kept, "forgotten": ["none"]}  # not what is made ready for the next step
 
-    monkeypatch.setattr(shell, "_keeping", of_the_write)
+    monkeypatch.setattr(shell, "_keeping", spoiled)
     session.files.write("f", b"host")
     monkeypatch.undo()
     state = "x, open('f').read()"
@@ -837,3 +837,37 @@ def test_processes_that_are_all_killed_before_they_have_their_functions_are_told
         session.run("x")
     dying[0] = 0
     assert session.run("x, price()").value == (2, 7)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [("while True: pass", "the cell ran longer than 1 s"), ("import os; os._exit(7)", "the session's process left")],
+)
+def test_first_process_that_somebody_has_stopped_goes_on(
+    source: str, said: str, open_session: Callable[..., Session], caplog: pytest.LogCaptureFixture
+) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=1, interrupt_grace_seconds=0.5))
+    session.run("x = 41")
+    shell = session._session._kernel._shell  # type: ignore[attr-defined]
+    assert soon(lambda: shell.keeping, False) is False
+    signal.pidfd_send_signal(shell.init, signal.SIGSTOP)
+    began = time.monotonic()
+    ended = session.run(source).error
+    assert ended is not None
+    assert ended.message.startswith(said)
+    assert time.monotonic() - began < 30
+    assert session.run("x").value == 41
+    assert "the first process of a session" in caplog.text
+    assert "has been stopped, and goes on" in caplog.text
+
+
+def test_process_that_makes_sessions_and_that_somebody_has_stopped_goes_on(
+    open_session: Callable[..., Session], caplog: pytest.LogCaptureFixture
+) -> None:
+    open_session()
+    (launcher,) = launchers()
+    os.kill(nursery_of(launcher).pid, signal.SIGSTOP)
+    began = time.monotonic()
+    assert open_session(limits=ExecutionLimits(max_processes=17)).run("1").value == 1
+    assert time.monotonic() - began < 30
+    assert "a process that makes sessions" in caplog.text

@@ -45,6 +45,17 @@ def test_program_that_closes_all_descriptors_is_told_at_once() -> None:
     ) == ["1", _CLOSED, _CLOSED, _CLOSED, "None"]
 
 
+def test_program_that_looks_at_other_files_has_closed_no_descriptors() -> None:
+    """As pyfakefs does, which puts functions of its own into the module `os`."""
+    assert _told(
+        "session = Session()\n"
+        "def fstat(descriptor): raise OSError(9, 'Bad file descriptor')\n"
+        "os.fstat = fstat\n"
+        "tell(lambda: session.run('2').value)\n"
+        "tell(session.close)\n"
+    ) == ["2", "None"]
+
+
 def test_caller_that_waits_is_told_when_the_descriptors_are_closed() -> None:
     assert _told(
         "session = Session()\n"

@@ -42,10 +42,15 @@ exec chroot "$0" "$@"
 """
 _MISSING = "/dev/zero, /dev/full, /dev/random, /dev/urandom"
 _DEVICES = {
-    "empty /dev": ((), f"there is no /dev/null, {_MISSING} (have the container"),
-    "/dev of one device": (("null c 1 3",), f"there is no {_MISSING} (have the container"),
+    "empty /dev": ("", (), f"there is no /dev/null, {_MISSING} (have the container"),
+    "/dev of one device": ("", ("null c 1 3",), f"there is no {_MISSING} (have the container"),
+    "/dev without devices": (
+        "-o nodev",
+        ("null c 1 3", "zero c 1 5", "full c 1 7", "random c 1 8", "urandom c 1 9"),
+        "/dev/null cannot be opened: Permission denied (have the container",
+    ),
 }
-"""The devices of a host that has not all, and what its error says."""
+"""How /dev is mounted in a host that has not all, or may not open them, the devices, and what its error says."""
 _needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can make this condition")
 
 
@@ -112,8 +117,8 @@ def _host(condition: str, folder: Path, request: pytest.FixtureRequest) -> tuple
     if condition == "chroot":
         return account, Host("this program is in a chroot", (*_AS_IN_NAMESPACE, _CHROOT, str(folder)))
     if condition in _DEVICES:
-        devices, named = _DEVICES[condition]
-        made = " && ".join(("mount -t tmpfs none /dev", *(f"mknod -m 666 /dev/{one}" for one in devices)))
+        options, devices, named = _DEVICES[condition]
+        made = " && ".join((f"mount -t tmpfs {options} none /dev", *(f"mknod -m 666 /dev/{one}" for one in devices)))
         return account, Host(named, (*_AS_IN_NAMESPACE, f'{{ {made}; }} || exit 9; exec "$0" "$@"'))
     if condition == "hidepid":
         account = request.getfixturevalue("somebody")

@@ -411,6 +411,34 @@ input()
         os.close(descriptor)
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root's has a process that holds a user namespace for mounts")
+def test_porter_leaves_no_process_behind_where_none_may_be_killed(shared: Path) -> None:
+    """By a filter around the program; it has no process but that of a request that is answered."""
+    program = f"""
+import os, struct, sys
+from pathlib import Path
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+kill = NUMBERS[syscalls.MACHINE]["kill"]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, kill), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *step) for step in steps))
+from family_tree import soon
+from cellblock import Session
+from cellblock.executors.process import porter
+with Session(mounts={{"data": {str(shared)!r}}}) as session:
+    print(session.run("import os; len(os.listdir('data'))").value)
+    (process,) = [one._process.pid for one in porter._porters.values()]
+    children = Path(f"/proc/{{process}}/task/{{process}}/children")
+    print(repr(soon(children.read_text, "")))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, timeout=100
+    )
+    assert done.stdout.splitlines() == ["2", "''"], done.stderr
+
+
 def test_another_interpreter_sees_mounts_too(open_session: Callable[..., Session], shared: Path) -> None:
     other = "/usr/bin/python3"
     check = "import sys; sys.exit(sys.version_info < (3, 11))"

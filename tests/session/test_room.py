@@ -75,6 +75,66 @@ def test_past_the_descriptors_a_session_is_refused_and_open_ones_go_on(kind: str
     )
 
 
+_USED_UP = """
+import os, resource, sys, tempfile
+from cellblock import *
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+state = Versioned(f"sqlite:///{tempfile.mkdtemp()}/cells.db") if sys.argv[1] == "versioned" else Live()
+session = Session("a" if sys.argv[1] == "versioned" else None, state=state)
+session.run("x = []; import os; os.makedirs('d/e'); open('d/e/f', 'w').close()")
+kept, told = [], []
+
+def call(made, *given):
+    try:
+        return made(*given)
+    except CellblockError as error:
+        assert "(RLIMIT_NOFILE)" in str(error), repr(error)
+        told.append(made)
+
+for free in range(12):
+    held = []
+    try:
+        while True:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    for _ in range(free):
+        os.close(held.pop())
+    for number in range(2):
+        cell = call(session.run, f"x.append({10 * free + number})")
+        if cell is not None and cell.ok:
+            kept.append(10 * free + number)
+    assert call(session.files.list) in (None, ["d/e/f"])
+    call(session.__getitem__, "x")
+    call(session.files.read, "d/e/f")
+    if (branch := call(session.branch)) is not None:
+        call(branch.close)
+    cell = call(session.run, "x.append(0)")
+    if cell is not None and cell.ok:
+        before = len(told)
+        call(session.undo)
+        kept += [0] * (len(told) - before)
+    if sys.argv[1] == "versioned":
+        call(session.flush)
+    while held:
+        os.close(held.pop())
+    assert session["x"] == kept, (free, session["x"], kept)
+    assert session.files.list() == ["d/e/f"]
+session.close()
+if sys.argv[1] == "versioned":
+    with Session("a", state=state) as again:
+        assert again["x"] == kept
+print(bool(kept), bool(told))
+"""
+
+
+@pytest.mark.parametrize("kind", ["live", "versioned"])
+def test_program_that_uses_up_its_descriptors_is_told_so_and_loses_nothing(kind: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _USED_UP, kind], capture_output=True, text=True, timeout=200)
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
 @pytest.mark.anyio
 async def test_closed_sessions_give_every_descriptor_back() -> None:
     async def many() -> None:

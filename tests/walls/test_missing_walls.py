@@ -87,6 +87,37 @@ def test_a_filter_around_the_program_is_told_by_the_call_that_it_refuses(
     assert run(sys.executable, "-c", program, call, str(answer)) == told
 
 
+UNIX_ALONE = """
+import socket, struct, sys
+from cellblock.worker.confine import syscalls
+from cellblock.worker.confine.syscall_numbers import NUMBERS
+number = NUMBERS[syscalls.MACHINE]["socket"]
+program = [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, 16), (0x15, 1, 0, socket.AF_UNIX),
+           (0x06, 0, 0, 0x00050000 | 97), (0x06, 0, 0, 0x7FFF0000)]
+syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruction in program))
+"""
+
+
+def test_program_that_may_have_local_sockets_alone_is_told_so_by_the_opening_and_by_doctor() -> None:
+    said = "this program may open no sockets of the family AF_INET: Address family not supported by protocol"
+    told = """
+import cellblock
+try:
+    cellblock.Session()
+except cellblock.IsolationUnavailable as error:
+    print(error.mechanism, error, sep="\\n")
+"""
+    mechanism, error = run(sys.executable, "-c", UNIX_ALONE + told).splitlines()
+    assert mechanism == "network"
+    assert error.startswith(f"{said} (have RestrictAddressFamilies= of its service name AF_UNIX and AF_INET")
+    doctor = "from cellblock.cli import main\nprint(main(['doctor']))"
+    shown = run(sys.executable, "-c", UNIX_ALONE + doctor)
+    assert f"network: {said}" in shown
+    assert "RestrictAddressFamilies=" in shown
+    assert "Landlock: " in shown
+
+
 REDUCED = """
 import os, sys
 from cellblock import IsolationUnavailable, Session
@@ -122,10 +153,12 @@ needs_unshare = pytest.mark.skipif(shutil.which("unshare") is None, reason="need
 
 
 @needs_unshare
-def test_no_user_namespaces_left_is_refused() -> None:
-    limit = "echo 0 > /proc/sys/user/max_user_namespaces"
-    command = f'{limit} && exec "$0" -c "$1"'
-    assert run("unshare", "-Ur", "sh", "-c", command, sys.executable, OPEN) == "refused namespaces hint"
+@pytest.mark.parametrize("kind", ["user", "mnt", "pid", "net", "ipc", "uts"])
+def test_no_namespaces_of_a_kind_left_is_refused_by_the_limit_that_is_reached(kind: str) -> None:
+    limit = f"user.max_{kind}_namespaces"
+    command = f'echo 0 > /proc/sys/{limit.replace(".", "/")} && exec "$0" -c "$1"'
+    told = OPEN.replace('"hint" if error.hint else "no hint"', f'"sysctl" in error.hint and "{limit}" in error.hint')
+    assert run("unshare", "-Ur", "sh", "-c", command, sys.executable, told) == "refused namespaces True"
 
 
 @needs_unshare

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cellblock.errors import CellblockError, IsolationUnavailable
-from cellblock.text import plain
+from cellblock.text import message_of, plain, type_name
 from cellblock.walls import Unavailable, Wall, Walls
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
 _MEMORY_MB, _DISK_MB, _PROCESSES = 96, 16, 32
+_MOST_SAID = 500
 _VARIABLE = "CELLBLOCK_DOCTOR_CANARY"
 
 
@@ -55,7 +56,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
     from cellblock.cli.probes import PROBES, REDUCED
     from cellblock.executors.system import require_linux
-    from cellblock.hosting.conditions import require, small_files
+    from cellblock.hosting.conditions import require, small_files, without_internet
     from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
@@ -63,7 +64,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     findings, skipped = [], []
     try:
         require_linux("trust_level='isolated'")
-        require(small_files)  # before any is laid out
+        require(small_files, *((without_internet,) if asked == "full" else ()))  # before any is laid out
         with _laid_out() as bait:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
@@ -82,8 +83,8 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
         reason = Exception.__str__(error).removesuffix(f" ({error.hint})").removeprefix(f"{error.mechanism}: ")
         missing = Unavailable(mechanism=error.mechanism, reason=reason, remedy=error.hint)
         return Report(walls=(missing,), failure=reason)
-    except CellblockError as error:
-        return Report(walls=(), failure=str(error))
+    except Exception as error:  # a border: whatever keeps the walls from being tried is the report
+        return Report(walls=(), failure=_said(error))
     return Report(walls=walls, findings=tuple(findings), python=python, skipped=tuple(skipped))
 
 
@@ -104,9 +105,13 @@ async def examine_local() -> str:
 async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:
     from cellblock.cli.probes import PRELUDE
 
-    await session.set("bait", bait)  # each time: an attempt may end the process, and the names with it
-    await session.run(PRELUDE)
-    cell = await session.run(probe.source)
+    try:
+        await session.set("bait", bait)  # each time: an attempt may end the process, and the names with it
+        await session.run(PRELUDE)
+        cell = await session.run(probe.source)
+    except Exception as error:  # a border: the others are tried all the same
+        said = f"could not be tried: {_said(error)}"
+        return Finding(mechanism=probe.mechanism, tried=probe.title, answer=plain(said), proved=False)
     answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
     return Finding(
         mechanism=probe.mechanism,
@@ -114,6 +119,10 @@ async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:
         answer=_written(answer),
         proved=cell.error is None and probe.judge(answer, bait),
     )
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, CellblockError) else f"{type_name(error)}: {message_of(error, _MOST_SAID)}"
 
 
 def _written(answer: object) -> str:
@@ -134,6 +143,7 @@ def _laid_out() -> Iterator[Bait]:
     import socket
     import tempfile
 
+    from cellblock.hosting.conditions import without_internet
     from cellblock.hosting.machine import MACHINE
     from cellblock.worker.confine.syscall_numbers import NUMBERS
 
@@ -144,7 +154,10 @@ def _laid_out() -> Iterator[Bait]:
             f"no file can be written for the sessions to look for: {error.strerror}",
             hint="give this program a /tmp; to a container, --tmpfs /tmp",
         ) from None
-    with file as canary, socket.create_server(("127.0.0.1", 0)) as listener:
+    with file as canary, ExitStack() as listening:
+        port = 1
+        if not without_internet():
+            port = listening.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
         canary.write("canary")
         canary.flush()
         os.chmod(canary.name, 0o644)
@@ -153,7 +166,7 @@ def _laid_out() -> Iterator[Bait]:
             yield {
                 "canary": canary.name,
                 "secret": _VARIABLE,
-                "port": listener.getsockname()[1],
+                "port": port,
                 "pid": os.getpid(),
                 "namespaces": {
                     kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt", "pid", "net", "ipc", "uts")

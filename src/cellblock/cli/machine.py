@@ -13,7 +13,7 @@ from cellblock.executors.system import wsl
 from cellblock.hosting.machine import MACHINE
 
 _SWITCHES = (
-    "user.max_user_namespaces",
+    *(f"user.max_{kind}_namespaces" for kind in ("user", "mnt", "pid", "net", "ipc", "uts")),
     "kernel.unprivileged_userns_clone",
     "kernel.apparmor_restrict_unprivileged_userns",
 )

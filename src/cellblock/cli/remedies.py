@@ -53,11 +53,10 @@ def _other_system(machine: Machine) -> Remedy:
 
 def _switches(machine: Machine) -> Iterator[Remedy]:
     """User namespaces that the system itself, not a container around, keeps back."""
-    if machine.switches["user.max_user_namespaces"] == 0:
-        yield Remedy(
-            cause="user namespaces are switched off",
-            commands=("sudo sysctl -w user.max_user_namespaces=10000",),
-        )
+    for name, most in machine.switches.items():
+        if name.startswith("user.max_") and most == 0:
+            kind = name.removeprefix("user.max_").removesuffix("_namespaces")
+            yield Remedy(cause=f"{kind} namespaces are switched off", commands=(f"sudo sysctl -w {name}=10000",))
     if machine.switches["kernel.unprivileged_userns_clone"] == 0 and machine.user:
         yield Remedy(
             cause="user namespaces are kept for root",

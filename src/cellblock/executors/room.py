@@ -23,7 +23,7 @@ BASE = 9
 OF_LINK = 5
 _BESIDE_CHECKPOINTS = 3
 """The oldest state is one more than can be undone, and the next one has both ends of a channel."""
-_WHILE_RECOVERING = 4
+WHILE_RECOVERING = 4
 _WHILE_SAVING = 10
 _IN_CONTAINER = 10
 _SHARED = 16
@@ -38,7 +38,7 @@ _counting = Lock()
 def most(*, checkpoints: int, saved: bool, contained: bool) -> int:
     """Most descriptors that a session may come to hold."""
     states = checkpoints + _BESIDE_CHECKPOINTS if checkpoints else 0
-    return BASE + states + _WHILE_RECOVERING + _WHILE_SAVING * saved + _IN_CONTAINER * contained
+    return BASE + states + WHILE_RECOVERING + _WHILE_SAVING * saved + _IN_CONTAINER * contained
 
 
 def count(holder: LinkedKernel) -> None:

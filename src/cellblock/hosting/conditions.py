@@ -92,7 +92,14 @@ def without_proc() -> str:
 def without_dev() -> str:
     """A /dev without the devices that every session is given."""
     missing = [path for path in _DEVICES if not os.path.exists(path)]
-    return f"there is no {', '.join(missing)}" if missing else ""
+    if missing:
+        return f"there is no {', '.join(missing)}"
+    for path in _DEVICES:
+        try:
+            os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        except PermissionError as error:
+            return f"{path} cannot be opened: {error.strerror}"
+    return ""
 
 
 def chrooted() -> str:
@@ -174,6 +181,21 @@ def filtered_more() -> str:
     return _refused(calls)
 
 
+def without_internet() -> str:
+    """A filter around the program, or a kernel, that has no sockets of the internet: a session's own network takes one.
+
+    Nothing is connected.
+    """
+    import socket
+
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+    except OSError as error:
+        if error.errno in (errno.EAFNOSUPPORT, errno.EPERM, errno.EACCES, errno.ENOSYS):
+            return f"this program may open no sockets of the family AF_INET: {os.strerror(error.errno)}"
+    return ""
+
+
 def _umask() -> int:
     with open("/proc/self/status", encoding="ascii") as file:
         return next(int(line.split()[1], 8) for line in file if line.startswith("Umask:"))
@@ -209,7 +231,10 @@ _TABLE: dict[Look, tuple[str, str]] = {
     no_interpreter: ("python", "name a CPython 3.11 or newer of this machine: Session(python=…)"),
     other_machine: ("seccomp", "use a CPython for x86_64 or aarch64, or trust_level='local' for harmless code"),
     without_proc: ("root", "mount one: mount -t proc proc /proc"),
-    without_dev: ("root", "have the container or mount namespace around the program bind them from the host's /dev"),
+    without_dev: (
+        "root",
+        "have the container or mount namespace around the program bind them from the host's /dev, not mounted nodev",
+    ),
     chrooted: ("root", "enter the directory by pivot_root, as bwrap, systemd-nspawn and container engines do"),
     unmapped: ("identity", "write one, as by unshare --map-root-user, before the program begins"),
     half_root: ("identity", "set both to one, as by os.setresuid or setpriv --ruid"),
@@ -217,11 +242,16 @@ _TABLE: dict[Look, tuple[str, str]] = {
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
     filtered: _FILTER,
     filtered_more: _FILTER,
+    without_internet: (
+        "network",
+        "have RestrictAddressFamilies= of its service name AF_UNIX and AF_INET, or allow it in the filter around the "
+        "program: sessions have a loopback of their own, and reach nothing else by it",
+    ),
 }
 """The mechanism that lacks, and what helps."""
 WALLS: tuple[Look, ...] = (
     other_machine, without_proc, without_dev, chrooted, unmapped, half_root, powerless, small_files,
-    filtered, filtered_more,
+    filtered, filtered_more, without_internet,
 )  # fmt: skip
 """Conditions of sessions behind full walls alone."""
 

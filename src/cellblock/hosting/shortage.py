@@ -6,13 +6,22 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, ParamSpec, TypeVar
 
 from cellblock.errors import CellblockError
+
+Given = ParamSpec("Given")
+T = TypeVar("T")
 
 UNLIMITED = 2**62
 SPARE = 1 << 20
 """Bytes that what is large leaves free on a disk, for small writes of others."""
+_OPENED = "no room for another session"
 _CLOSE = "close sessions that are not used"
+_OF_SESSION = "the session could not do this"
 _SPACES = {"RLIMIT_AS": ("VmSize:", "-v"), "RLIMIT_DATA": ("VmData:", "-d")}
 _STACK_BYTES = 16 << 20
 
@@ -46,18 +55,19 @@ def has_room(path: str, size: int) -> bool:
     return disk.free >= size + SPARE or not disk.total
 
 
-def no_descriptors() -> CellblockError:
+def no_descriptors(failed: str = _OPENED) -> CellblockError:
     """The error of a process that may open no more descriptors."""
     soft, hard = limit("RLIMIT_NOFILE")
+    of_others = ", and its sessions may come to need more," if failed == _OPENED else ","
     way = f"ulimit -n {_shown(hard)}" if hard > soft else "as root, ulimit -n, or LimitNOFILE= of its service"
     return CellblockError(
-        f"no room for another session: this process has {descriptors()} descriptors open, and its sessions may come to "
-        f"need more, of the {soft} that it is allowed (RLIMIT_NOFILE)",
+        f"{failed}: this process has {descriptors() or soft} descriptors open{of_others} of the {soft} that it is "
+        "allowed (RLIMIT_NOFILE)",
         hint=f"{_CLOSE}, or raise the limit: {way}",
     )
 
 
-def short_of(error: BaseException, failed: str = "no room for another session") -> CellblockError | None:
+def short_of(error: BaseException, failed: str = _OPENED) -> CellblockError | None:
     """The error to raise for one that is about a resource, which it names; None for any other error."""
     number = error.errno if isinstance(error, OSError) else errno.ENOMEM if isinstance(error, MemoryError) else None
     is_of_threads = isinstance(error, RuntimeError) and "start new thread" in str(error)
@@ -74,7 +84,7 @@ def short_of(error: BaseException, failed: str = "no room for another session") 
             hint=f"{_CLOSE}, or raise the limit: ulimit {_SPACES[name][1]} unlimited",
         )
     if number == errno.EMFILE:
-        return no_descriptors()
+        return no_descriptors(failed)
     if number == errno.ENFILE:
         what, hint = "open files of the whole machine (fs.file-max)", f"{_CLOSE}, or raise it: sysctl fs.file-max=…"
     elif number == errno.EAGAIN or is_of_threads:
@@ -95,6 +105,36 @@ def short_of(error: BaseException, failed: str = "no room for another session") 
     else:
         return None
     return CellblockError(f"{failed}: no {what} is left", hint=hint)
+
+
+def meant(error: BaseException) -> BaseException:
+    """The error that a call of a session raises for one that it came upon."""
+    short = short_of(error, _OF_SESSION) if isinstance(error, OSError) else None
+    if short is None:
+        return error
+    short.__cause__ = error
+    return short
+
+
+def named(call: Callable[Given, Coroutine[Any, Any, T]]) -> Callable[Given, Coroutine[Any, Any, T]]:
+    """Border of a session's call: a resource that runs out within it is told by its name."""
+
+    @wraps(call)
+    async def carried_out(*args: Given.args, **options: Given.kwargs) -> T:
+        try:
+            return await call(*args, **options)
+        except OSError as error:
+            raise meant(error)  # noqa: B904 - which has its cause, or none
+
+    return carried_out
+
+
+def each_named(cls: type[T]) -> type[T]:
+    """The same for every call that a class or one above it has, but for what is private."""
+    for name in dir(cls):
+        if not name.startswith("_") and iscoroutinefunction(call := getattr(cls, name)):
+            setattr(cls, name, named(call))
+    return cls
 
 
 def _full_space() -> str:

@@ -14,6 +14,7 @@ from cellblock.container import Container
 from cellblock.differences import Diff, Name
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
+from cellblock.hosting.shortage import meant
 from cellblock.limits import ExecutionLimits
 from cellblock.policy import Policy
 from cellblock.session.arguments import require_kind
@@ -375,7 +376,7 @@ class Session:
             execution = None if self._tasks or call_id is not None else session._begin_at_once(source)
             cell = None if execution is None else session._end_at_once(execution)
         except BaseException as error:  # the caller's
-            answer.give(error=error)
+            answer.give(error=meant(error))
             return
         if cell is not None:
             answer.give(cell)

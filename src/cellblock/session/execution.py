@@ -14,6 +14,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.binding import require_sendable
 from cellblock.executors.protocol import Curbed, Died, Kernel, Recovery, Turn, TurnEvent, WorkerGone, Written
 from cellblock.hosting import clock
+from cellblock.hosting.shortage import short_of
 from cellblock.limits import ExecutionLimits
 from cellblock.network import Traffic
 from cellblock.outputs import Output
@@ -413,7 +414,8 @@ async def recover(kernel: Kernel, steps: int = 0, *, toolbox: Toolbox) -> Recove
         return recovery
     except (CellblockError, OSError, WorkerGone) as error:
         await kernel.close()
-        reason, hint = (error.args[0], error.hint) if isinstance(error, CellblockError) else (error, "")
+        told = short_of(error, "it could not be made") or error
+        reason, hint = (told.args[0], told.hint) if isinstance(told, CellblockError) else (told, "")
         raise SessionClosed(
             f"the session's process ended and no other could be started: {reason}",
             hint=hint or "open a new session",

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files, FileVersion
+from cellblock.hosting.shortage import each_named
 from cellblock.session.arguments import require_text
 from cellblock.session.hoststeps import HostStep
 from cellblock.text import name
@@ -53,6 +54,7 @@ Change = Callable[[HostStep], Awaitable[None]]
 """Carries out a change of a session's files, as a step of that session."""
 
 
+@each_named
 class AsyncFiles:
     """Files of a session, which its cells see as ordinary files. What leads outside raises `FileRefused`.
 

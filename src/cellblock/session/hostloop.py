@@ -227,12 +227,15 @@ def _identity(wakes_by: socket.socket | None) -> tuple[int, int, int] | None:
     return wakes_by.fileno(), status.st_dev, status.st_ino
 
 
-def _is_deaf() -> bool:
-    """True once the program has closed the loop's descriptors, as by `os.closerange`: its thread wakes no more."""
+def _is_deaf(fstat: Callable[[int], os.stat_result] = os.fstat) -> bool:
+    """True once the program has closed the loop's descriptors, as by `os.closerange`: its thread wakes no more.
+
+    `fstat` is the system's, whatever stands in the module's place by now, as in a test with files that are not there.
+    """
     if _wakes_by is None:
         return False
     try:
-        status = os.fstat(_wakes_by[0])
+        status = fstat(_wakes_by[0])
     except OSError:
         return True
     return (status.st_dev, status.st_ino) != _wakes_by[1:]

@@ -28,6 +28,7 @@ from cellblock.executors.room import most, opening
 from cellblock.hosting import clock, to_thread
 from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.forks import importing
+from cellblock.hosting.shortage import each_named, named
 from cellblock.hosting.to_thread import off_loop
 from cellblock.hosting.unique import unique_bytes
 from cellblock.limits import ExecutionLimits
@@ -80,6 +81,7 @@ _UNREAD_EVENTS = 16
 """Events that a stream holds for who reads it; the cell waits where there are more."""
 
 
+@each_named
 class AsyncSession(Versions):
     """A place to run code that remembers.
 
@@ -513,6 +515,7 @@ class AsyncSession(Versions):
                 cell = following.result()
         yield Done(cell=cell)
 
+    @named
     async def _tell(self, execution: Execution, events: asyncio.Queue[Event | None], room: asyncio.Semaphore) -> Cell:
         """Tell the events of a cell that was started, whose limits hold whether they are read or not; the cell."""
         try:

@@ -19,6 +19,7 @@ from cellblock.errors import CellblockError, LeaseLost, SessionBusy, SessionClos
 from cellblock.executors.protocol import FileVersion, Kernel, Recovery
 from cellblock.hosting import clock, to_thread
 from cellblock.hosting.loops import OfLoop
+from cellblock.hosting.shortage import named
 from cellblock.hosting.unique import unique_word
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
@@ -274,6 +275,7 @@ class Turns:
         begun = await self._begin(source, kind, wait, call_id, again)
         return begun if isinstance(begun, Cell) else await self._follow(begun)
 
+    @named
     async def _begin(
         self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None
     ) -> Execution | Cell:
@@ -396,6 +398,7 @@ class Turns:
             note=note,
         )
 
+    @named
     async def _follow(self, execution: Execution) -> Cell:
         """A cell that was started, when it has ended."""
         try:

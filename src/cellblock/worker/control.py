@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -55,12 +56,19 @@ def tell(channel: socket.socket, message: Mapping[str, object], descriptors: Seq
 
 
 def receive(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
-    """The next message and its descriptors, which are the caller's to close; None when the other end is gone."""
+    """The next message and its descriptors, which are the caller's to close; None when the other end is gone.
+
+    OSError where this process has no room for one of them: the message is lost then, with the others.
+    """
     try:
-        data, ancillary, _, _ = _take(channel)
+        data, ancillary, flags, _ = _take(channel)
     except ConnectionResetError:  # closed with something of ours unread: told once, before what is still to be read
-        data, ancillary, _, _ = _take(channel)
-    return (_read(data) if data else None), sent_with(ancillary)[1]
+        data, ancillary, flags, _ = _take(channel)
+    descriptors = sent_with(ancillary)[1]
+    if flags & socket.MSG_CTRUNC:
+        close_all(descriptors)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return (_read(data) if data else None), descriptors
 
 
 def sent_with(ancillary: Sequence[tuple[int, int, bytes]]) -> tuple[int, list[int]]:

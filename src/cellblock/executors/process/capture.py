@@ -53,6 +53,8 @@ def scribe_ends() -> tuple[socket.socket, socket.socket]:
 class Captured:
     """A state that is being saved. `held` are what it holds open: they are closed with it."""
 
+    _canceller = -1
+
     def __init__(
         self,
         stream: socket.socket,
@@ -71,6 +73,7 @@ class Captured:
 
         At most `most` bytes come in all; the description of the state takes at most `most_record` once it is read.
         """
+        self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stream, self._listed, self._admitted = stream, listed, admitted
         self._files, self._note, self._seconds, self._python = files, note, seconds, python
         self._conversation, self._most_record = saving.Conversation(most), most_record
@@ -83,7 +86,6 @@ class Captured:
         self._busy = self._closed = False
         self._closing = threading.RLock()
         stream.setblocking(False)
-        self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     async def meet(self) -> None:
         """Wait until there is a scribe that has put up its walls; CaptureFailed where there will be none."""
@@ -341,7 +343,8 @@ class Captured:
 
     @finalizer
     def __del__(self) -> None:
-        self.close()
+        if not self.is_given_back:
+            self.close()
 
     def _give_back(self) -> None:
         """Once it is closed and nobody reads."""

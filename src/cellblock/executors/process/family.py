@@ -21,6 +21,7 @@ from cellblock.errors import IsolationUnavailable
 from cellblock.executors.process.enclosure import Enclosure, expect_one
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.launching import Launched, launch
+from cellblock.executors.process.stopped import go_on
 from cellblock.executors.process.zygote import (
     DEATH_SECONDS,
     START_SECONDS,
@@ -127,6 +128,10 @@ class Family:
     def stir(self) -> None:
         """A session's processes will be put into an enclosure in some milliseconds."""
         expect_one(self._started.pid)
+
+    def rouse(self) -> None:
+        """Have the processes that make sessions go on where somebody has stopped them: nursery and zygote."""
+        go_on(self._started.pid, "a process that makes sessions", generations=2)
 
     @property
     def ready(self) -> bool:

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from cellblock.errors import FileRefused, SessionClosed
 from cellblock.executors.protocol import FileVersion
-from cellblock.hosting.shortage import limit
+from cellblock.hosting.shortage import limit, short_of
 from cellblock.worker.confine import layout
 from cellblock.worker.confine.syscalls import (
     RESOLVE_BENEATH,
@@ -39,6 +39,8 @@ _TRIES = 100
 _MOST_LINKS = 40
 _UNABLE = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT)
 """Answers of file systems, and of kernels, that have no files without a name."""
+_PASSED_OVER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.EACCES, errno.ENAMETOOLONG)
+"""Answers for a directory that is removed, or replaced, while we look; and for one that a cell could not list."""
 _DIRECTORY = _SAFE | os.O_RDONLY | os.O_DIRECTORY
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ROOTS = {
@@ -139,7 +141,9 @@ class ProcessFiles:
             below = pending.pop()
             try:
                 directory = self._open(os.path.join("workspace", below), _DIRECTORY | os.O_NOFOLLOW)
-            except OSError:  # removed or replaced while we look
+            except OSError as error:
+                if error.errno not in _PASSED_OVER:
+                    raise
                 continue
             try:
                 with os.scandir(directory) as entries:
@@ -288,9 +292,11 @@ class _Guard:
             setfsuid(os.geteuid())
             setfsgid(os.getegid())
         if isinstance(error, OSError):
-            reason = self._REASONS.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
-            hint = self._HINTS.get(error.errno or 0, "")
-            raise FileRefused(f"{self._path!r:.300} {reason}", hint=hint, errno=error.errno or 0) from None
+            number, path = error.errno or 0, f"{self._path!r:.300}"
+            if number not in self._REASONS and (short := short_of(error, f"{path} cannot be used")) is not None:
+                raise FileRefused(short.args[0], hint=short.hint, errno=number) from None
+            reason = self._REASONS.get(number, f"cannot be used: {os.strerror(number)}")
+            raise FileRefused(f"{path} {reason}", hint=self._HINTS.get(number, ""), errno=number) from None
 
 
 @contextlib.contextmanager

@@ -38,6 +38,7 @@ from cellblock.executors.process.turn import Before
 from cellblock.executors.process.waits import SECONDS, readable
 from cellblock.executors.process.zygote import DEATH_SECONDS
 from cellblock.executors.protocol import Capabilities, Died, Fetch, KernelSpec, Recovery, Row
+from cellblock.executors.room import WHILE_RECOVERING
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import to_thread
 from cellblock.hosting.loops import OfLoop
@@ -145,7 +146,7 @@ class ProcessKernel(LinkedKernel):
         It waits for `begin`.
         """
         self._link, self._shell.worker = self._shell.worker, None  # one that was made beforehand may be there
-        hello = None if self._link is None else await self._link.introduced(Hello)
+        hello = None if self._link is None else await self._link.introduced(Hello, rouse=self._shell.rouse)
         hello = hello or await self._new_worker()
         require_walls(hello)
         link = self._living()
@@ -180,7 +181,7 @@ class ProcessKernel(LinkedKernel):
                 link.close_ends()
             self._enclosure.prepare()
             try:
-                hello = await link.introduced(Hello)
+                hello = await link.introduced(Hello, rouse=self._shell.rouse)
             except TimeoutError:
                 raise not_started(f"no word of it within {SECONDS:.0f} s") from None
             if hello is not None:
@@ -217,6 +218,11 @@ class ProcessKernel(LinkedKernel):
         if self._open and not self._checkpoints.expects:
             self._shell.expect_to_keep(*self._checkpoints.expect())
 
+    def _expect_if_it_can(self) -> None:
+        """The same, beforehand: what keeps it from that is raised by the step, which tries again."""
+        with contextlib.suppress(OSError):
+            self._expect()
+
     @property
     def _unsettled(self) -> bool:
         return self._hearing.locked() or self._shell.keeping
@@ -240,10 +246,17 @@ class ProcessKernel(LinkedKernel):
     async def reserve(self, steps: int) -> str | None:
         async with self._changing, self._hearing:
             self._require_open()
+            self._require_descriptors()
             if self._spec.limits.max_checkpoints and not self._shell.ended:
                 await self._shell.reserve()
             self._note_gone()
             return None if self._checkpoints.has(steps) else self._checkpoints.bound
+
+    def _require_descriptors(self) -> None:
+        """Raise where there are too few to go back, before anything is ended."""
+        with contextlib.ExitStack() as taken:
+            for _ in range(WHILE_RECOVERING):
+                taken.callback(os.close, os.dup(self._shell.init))
 
     def _note_gone(self) -> None:
         """Take note of the checkpoints that are no more."""
@@ -315,7 +328,7 @@ class ProcessKernel(LinkedKernel):
         self._files_changed = False
         made = self._checkpoints.channels() if repeated is None else []
         self._shell.keep(number, forgotten, *made, tentative=tentative, repeated=repeated)
-        asyncio.get_running_loop().call_later(_LATER_SECONDS, self._expect)
+        asyncio.get_running_loop().call_later(_LATER_SECONDS, self._expect_if_it_can)
 
     def kill(self) -> None:
         """A checkpoint that is being made comes first, which takes some milliseconds after a step: a thread waits."""
@@ -335,8 +348,12 @@ class ProcessKernel(LinkedKernel):
 
     def time_out(self, seconds: float) -> None:
         self.interrupt()
+        try:
+            frozen = self._checkpoints.known()
+        except OSError:  # no descriptor is to spare: it is killed, if it does not end
+            return
         if self._open:
-            self._shell.tell("hold back", since=boot_time() - seconds, frozen=self._checkpoints.known())
+            self._shell.tell("hold back", since=boot_time() - seconds, frozen=frozen)
 
     async def end_since(self, seconds: float) -> int:
         began = boot_time() - seconds
@@ -372,7 +389,12 @@ class ProcessKernel(LinkedKernel):
                 raise CaptureFailed("a session without checkpoints cannot be saved", hint="set max_checkpoints to 1")
             if sum(not one.is_given_back for one in self._captures) >= _MOST_CAPTURES:
                 raise CaptureFailed(f"{_MOST_CAPTURES} states are being saved", hint="wait until one of them is")
-            return await self._capture(state, seconds)
+            try:
+                return await self._capture(state, seconds)
+            except OSError as error:
+                short = short_of(error, "the state could not be saved")
+                said, hint = (str(error), "capture again") if short is None else (short.args[0], short.hint)
+                raise CaptureFailed(said, hint=hint) from error
 
     @cached_property
     def _saved(self) -> SavedFiles:
@@ -388,26 +410,28 @@ class ProcessKernel(LinkedKernel):
         if state is None or state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
         *_, root = line = self._line()
-        apart = await _apart(state.memory, CaptureFailed, sole=False)
-        with apart:
-            admitted = await root._shell.admit(state.memory.number(len(line) - 1))
-            stream, end = scribe_ends()
-            with end:
-                files = self._saved
-                listed = self._shell.capture(state.number, files.number)
-                state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
+        with contextlib.ExitStack() as undo:
+            with await _apart(state.memory, CaptureFailed, sole=False) as apart:
+                admitted = undo.enter_context(await root._shell.admit(state.memory.number(len(line) - 1)))
+                stream, end = scribe_ends()
+                with end:
+                    undo.enter_context(stream)
+                    files = self._saved
+                    listed = undo.enter_context(self._shell.capture(state.number, files.number))
+                    state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
+            captured = Captured(
+                stream,
+                files,
+                listed,
+                partial(setattr, self, "_saved"),
+                seconds=seconds,
+                most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
+                most_record=self._spec.limits.max_host_mb * 2**20,
+                python=self.capabilities.python,
+                admitted=(admitted,),
+            )
+            undo.pop_all()
         self._captured = max(self._captured, state.number)
-        captured = Captured(
-            stream,
-            files,
-            listed,
-            partial(setattr, self, "_saved"),
-            seconds=seconds,
-            most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
-            most_record=self._spec.limits.max_host_mb * 2**20,
-            python=self.capabilities.python,
-            admitted=(admitted,),
-        )
         self._captures.add(captured)
         try:
             await captured.meet()
@@ -476,7 +500,11 @@ class ProcessKernel(LinkedKernel):
             raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
         mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
         self._family.stir()
-        listed, store, processes, *within = await self._shell.export(state.number)
+        try:
+            listed, store, processes, *within = await self._shell.export(state.number)
+        except OSError:  # nothing of it came
+            self._shell.tell("exported")
+            raise
         try:
             shell = await Shell.make(self._family, kind_of(spec.limits, door=spec.has_door), mounts, tuple(within))
             branch = ProcessKernel(self._family, shell, spec, stem=self)
@@ -710,7 +738,9 @@ def _kill_once_made(copy: int, worker: int) -> None:
 async def _apart(memory: Frozen, error: type[CellblockError], *, sole: bool) -> socket.socket:
     try:
         return await memory.apart(sole=sole)
-    except (OSError, TimeoutError):
+    except OSError as failed:  # a timeout is one, too
+        if short_of(failed) is not None and not isinstance(failed, BlockingIOError):
+            raise
         raise error("the session's checkpoint does not answer", hint="run a cell, then try again") from None
 
 

@@ -8,7 +8,7 @@ import select
 import socket
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import anyio
@@ -144,8 +144,12 @@ class Link:
         """Nothing more will come from init."""
         self._forget(self.notices)
 
-    async def introduced(self, kind: type[First], seconds: float = SECONDS) -> First | None:
+    async def introduced(
+        self, kind: type[First], seconds: float = SECONDS, *, rouse: Callable[[], object] | None = None
+    ) -> First | None:
         """Wait for the worker's first message; the kernel says who sent it, and that is the worker's pid.
+
+        `rouse`: see `readable`.
 
         None when nobody is left who could send it, or who did is gone already; TimeoutError when nothing comes for so
         long.
@@ -155,7 +159,7 @@ class Link:
             if packet == b"":
                 return None
             if packet is None:
-                await readable(self._epoll.fileno(), seconds)
+                await readable(self._epoll.fileno(), seconds, rouse=rouse)
                 continue
             first = self._connection.receive(packet)
             if isinstance(first, kind):

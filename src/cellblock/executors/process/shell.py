@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 
 from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, SessionClosed
@@ -15,6 +16,7 @@ from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.kinds import Kind
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.mounts import Mount
+from cellblock.executors.process.stopped import go_on, pid_of
 from cellblock.executors.process.waits import answered, readable
 from cellblock.executors.process.zygote import failure
 from cellblock.executors.protocol import Died
@@ -89,7 +91,7 @@ class Shell:
                 else:
                     family.make_shell(init_end, kind, mounts=bool(mounts))
             placed = await to_thread.run_sync(_send_trees, mounts, family, channel) if mounts else ()
-            report, descriptors = await _received(channel)
+            report, descriptors = await _received(channel, family.rouse)
             if report is None and not family.alive:
                 raise FamilyGone
             report = report or {"failed": "shell", "reason": "its process ended", "remedy": _ENDED}
@@ -123,6 +125,12 @@ class Shell:
         if self._is_gone:
             return True
         return ready(self.init)
+
+    def rouse(self) -> None:
+        """Have init, and the processes that made it, go on where somebody has stopped them."""
+        if (init := pid_of(self.init)) > 0:
+            go_on(init, "the first process of a session")
+        self._family.rouse()
 
     def tell(self, what: str, *ends: socket.socket, **more: object) -> None:
         """Send init a message, and copies of sockets' ends; nothing, once it was closed."""
@@ -294,7 +302,7 @@ class Shell:
             ours.setblocking(False)
             with theirs:
                 self.tell(what, theirs, **more)
-            answer, ends = await _received(ours)
+            answer, ends = await _received(ours, self.rouse)
         if answer is None:
             raise files_gone() if self.ended else could_not(what, "see the log of cellblock for the reason")
         return answer, ends
@@ -306,7 +314,7 @@ class Shell:
         """
         admitted, answer = self._held_open("admit", copy=copy), None
         try:
-            answer, _ = await _received(admitted)
+            answer, _ = await _received(admitted, self.rouse)
             if answer is None:
                 many = CaptureFailed("too many states are being saved", hint="wait until one of them is")
                 raise files_gone() if self.ended else many
@@ -357,7 +365,7 @@ class Shell:
         with contextlib.suppress(EOFError, TimeoutError):
             self._hear()
             while self._status is None:
-                await readable(self.channel.fileno(), max(0.0, deadline - clock.now()))
+                await readable(self.channel.fileno(), max(0.0, deadline - clock.now()), rouse=self.rouse)
                 self._hear()
         return self._status
 
@@ -370,7 +378,7 @@ class Shell:
         return answer
 
     async def _told(self) -> dict[str, object]:
-        told, _ = await _received(self.channel) if self.channel.fileno() >= 0 else (None, [])
+        told, _ = await _received(self.channel, self.rouse) if self.channel.fileno() >= 0 else (None, [])
         if told is None:
             self._is_gone = True
             raise files_gone()
@@ -442,7 +450,9 @@ def _paths(answer: dict[str, object], word: str) -> list[str]:
     return [str(path) for path in paths] if isinstance(paths, list) else []
 
 
-async def _received(channel: socket.socket) -> tuple[dict[str, object] | None, list[int]]:
+async def _received(
+    channel: socket.socket, rouse: Callable[[], object]
+) -> tuple[dict[str, object] | None, list[int]]:
     """The next message on a channel that does not block."""
-    await answered(channel, "first process", mechanism="shell")
+    await answered(channel, "first process", mechanism="shell", rouse=rouse)
     return control.receive(channel)

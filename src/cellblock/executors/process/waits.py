@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 
 import anyio
 
@@ -11,18 +12,30 @@ from cellblock.errors import IsolationUnavailable
 
 SECONDS = 60.0
 """Seconds that a process has for an answer."""
+_AT_ONCE = 1.0
+"""Seconds in which one who goes on answers, but on a machine that is overloaded."""
 
 
-async def readable(descriptor: int, seconds: float = SECONDS) -> None:
-    """Wait until a descriptor can be read, or is at its end; TimeoutError after so many seconds."""
+async def readable(descriptor: int, seconds: float = SECONDS, *, rouse: Callable[[], object] | None = None) -> None:
+    """Wait until a descriptor can be read, or is at its end; TimeoutError after so many seconds.
+
+    `rouse` is called for every second in which nothing came: it has go on who was stopped.
+    """
     with anyio.fail_after(seconds):
+        while rouse is not None:
+            with anyio.move_on_after(_AT_ONCE):
+                await anyio.wait_readable(descriptor)
+                return
+            rouse()
         await anyio.wait_readable(descriptor)
 
 
-async def answered(channel: socket.socket, who: str, *, mechanism: str) -> None:
+async def answered(
+    channel: socket.socket, who: str, *, mechanism: str, rouse: Callable[[], object] | None = None
+) -> None:
     """Wait until a process of a session has said something on a channel; IsolationUnavailable if it says nothing."""
     try:
-        await readable(channel.fileno())
+        await readable(channel.fileno(), rouse=rouse)
     except TimeoutError:
         raise IsolationUnavailable(
             f"a session's {who} did not answer within {SECONDS:.0f} s",

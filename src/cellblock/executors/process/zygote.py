@@ -82,7 +82,10 @@ _REFUSED = "code of this program refuses it, such as an audit hook: allow subpro
 def not_started(python: str, error: OSError) -> CellblockError:
     """The error of an interpreter that cannot be executed."""
     reason = f"{python} cannot be started: {error}"
-    hint = READABLE if error.errno == errno.EACCES else needed() if error.errno else _REFUSED
+    if error.filename not in (None, python):
+        hint = f"let this program open {error.filename}"
+    else:
+        hint = READABLE if error.errno == errno.EACCES else needed() if error.errno else _REFUSED
     return short_of(error) or IsolationUnavailable(reason, mechanism="python", hint=hint)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -34,6 +35,13 @@ REMEDY = (
 )
 
 
+_FULL = (
+    "`cellblock doctor` prints which: no limit of them may be 0, or reached: sysctl user.max_user_namespaces, "
+    "user.max_mnt_namespaces, user.max_pid_namespaces, user.max_net_namespaces, "
+    "user.max_ipc_namespaces, user.max_uts_namespaces"
+)
+
+
 def split(*, inside: int) -> None:
     """Put this process into new namespaces, its user mapped to `inside`; its next child is their first process."""
     uid, gid = os.getuid(), os.getgid()
@@ -41,7 +49,7 @@ def split(*, inside: int) -> None:
         unshare(ALL)
         _map(inside, uid, gid)
     except OSError as error:
-        raise WallRefused("namespaces", str(error), REMEDY) from error
+        raise _refused(error) from error
 
 
 NAMES = ("user", "pid", "mnt", "net", "ipc", "uts")
@@ -68,7 +76,13 @@ def nest(user: int, processes: int, *, inside: int) -> None:
         _map(inside, uid, gid)
         prctl(PR_SET_DUMPABLE, 0)
     except OSError as error:
-        raise WallRefused("namespaces", str(error), REMEDY) from error
+        raise _refused(error) from error
+
+
+def _refused(error: OSError) -> WallRefused:
+    if error.errno == errno.ENOSPC:  # the kernel's answer where there are as many as there may be
+        return WallRefused("namespaces", "there may be no more namespaces of some kind", _FULL)
+    return WallRefused("namespaces", str(error), REMEDY)
 
 
 def name_host(name: str) -> str:

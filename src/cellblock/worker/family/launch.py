@@ -20,6 +20,8 @@ from cellblock.worker.confine.syscalls import CLONE_NEWNS, PR_SET_DUMPABLE, PR_S
 from cellblock.worker.family.nursery import Nursery
 from cellblock.worker.forks import fork
 
+_OUTSIDE = "open sessions outside of it"
+
 
 def launch(
     channel: socket.socket, zygote_channel: socket.socket, idle_seconds: float, expose: str, *, boot: str
@@ -86,7 +88,7 @@ def _build(seen: layout.Exposure) -> None:
     except OSError as error:
         remedy = "use Linux 5.12 or newer"
         if error.errno == errno.EPERM:
-            remedy = namespaces.REMEDY
+            remedy = f"{namespaces.REMEDY}; a Landlock domain around this program refuses mounts as well: {_OUTSIDE}"
         elif error.errno == errno.EACCES:
             remedy = f"use an interpreter that an ordinary user may read, or {namespaces.REMEDY}"
         raise WallRefused("root", str(error), remedy) from error

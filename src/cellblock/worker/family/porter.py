@@ -100,15 +100,18 @@ def _copy(request: Mapping[str, object]) -> int:
 def _no_owners() -> int | None:
     """A user namespace for mounts whose files are to have no owner; None where root may not make one."""
     ready, told = os.pipe()
+    held, holds = os.pipe()
 
     def hold() -> None:
+        os.close(holds)
         with contextlib.suppress(OSError):
             unshare(CLONE_NEWUSER)
             os.write(told, b"1")
-            signal.pause()
+            os.read(held, 1)  # its end: nobody has to be allowed to end this process
 
     holder = fork(hold)
     os.close(told)
+    os.close(held)
     try:
         if not os.read(ready, 1):
             return None
@@ -120,4 +123,4 @@ def _no_owners() -> int | None:
         return None
     finally:
         os.close(ready)
-        os.kill(holder, signal.SIGKILL)
+        os.close(holds)
