@@ -41,7 +41,7 @@ class Draft:
 
 
 class Batch:
-    """One commit in the making. Of one thread at a time; holds up to 1 MB of what is not stored yet."""
+    """One commit in the making. Of one thread at a time; holds up to 1 MB of what is not stored yet, records as they are read."""
 
     def __init__(
         self, objects: ObjectTable, fetch: Callable[[str], bytes], publish: Callable[[Batch, Draft], Commit]
@@ -83,6 +83,7 @@ class Batch:
         self._wanted.update(link.address for link in links(value))
         if not self._has(address, len(data)):
             self._records[address] = data
+            self._size += len(data)
             self._add(pack(address, data))
         return address
 
