@@ -69,9 +69,10 @@ def _mark(value: JSON) -> bytes:
 def read_written(session: StoredSession, commit: Commit) -> Written:
     """Contents of a commit, for writing the next one. Its cells are not read: how many there are history decides."""
     state = {kind: root for kind, root in commit.trees.items() if kind in _STATE}
-    return Written(dict(commit.trees), {
-        kind: {key: _mark(value) for key, value in session.tree(root).pairs()} for kind, root in state.items()
-    })
+    return Written(
+        dict(commit.trees),
+        {kind: {key: _mark(value) for key, value in session.tree(root).pairs()} for kind, root in state.items()},
+    )
 
 
 _OF_STATE = ("ambient", "environment", "lost")

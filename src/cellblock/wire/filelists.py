@@ -77,4 +77,4 @@ def read(listed: int, take: Callable[[int], object] = int) -> Iterator[tuple[str
                 yield name, item
                 continue
             before = before[:shared] + rest
-            yield name, Told(before, *plain, chunks) if name == "rows" else before
+            yield name, Told(before, *plain, chunks=chunks) if name == "rows" else before

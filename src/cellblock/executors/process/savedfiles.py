@@ -79,7 +79,7 @@ class SavedFiles:
                     case _:
                         file = self._file(item, new, take)
                         told._files[file[0][_PATH]] = file
-            for path, (row, names) in told._files.items():
+            for row, names in told._files.values():
                 if not has.issuperset(chunks := row[_CHUNKS]):
                     new.addresses(row[_SIZE], names, dict(zip(names, chunks, strict=True)))
         finally:
