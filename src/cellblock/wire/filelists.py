@@ -70,11 +70,11 @@ def read(listed: int, take: Callable[[int], object] = int) -> Iterator[tuple[str
         file.seek(0)
         for name, item in lines.read(file, take):
             if name == "rows":
-                (shared, rest, *plain), chunks = item["row"], item["chunks"]
+                shared, rest, *plain = [*item["row"], item["chunks"]]
             elif type(item) is list:
                 shared, rest = item
             else:
                 yield name, item
                 continue
             before = before[:shared] + rest
-            yield name, Told(before, *plain, chunks=chunks) if name == "rows" else before
+            yield name, Told(before, *plain) if name == "rows" else before
