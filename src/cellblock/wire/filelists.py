@@ -70,7 +70,8 @@ def read(listed: int, take: Callable[[int], object] = int) -> Iterator[tuple[str
         file.seek(0)
         for name, item in lines.read(file, take):
             if name == "rows":
-                shared, rest, *plain = [*item["row"], item["chunks"]]
+                shared, rest, *plain = item["row"]
+                plain.append(item["chunks"])
             elif type(item) is list:
                 shared, rest = item
             else:
