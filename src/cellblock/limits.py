@@ -25,9 +25,9 @@ class ExecutionLimits:
     files of these states may take another `max_disk_mb`; past that the oldest states are dropped, too.
 
     `max_host_mb` bounds what the session makes this program hold: outputs, values, arguments and answers of tools,
-    what waits to be written to a store, and the description of the state that was saved last: some 2 KB a name. A state
-    that it leaves no room for is not saved. Past it the outputs and values of the oldest cells are dropped, and a cell
-    that goes on filling it ends with an error of kind "memory".
+    what waits to be written to a store, and the description of the state that was saved last: some 2 KB a name,
+    and 1 KB a file beside its path. A state that it leaves no room for is not saved. Past it the outputs and values of
+    the oldest cells are dropped, and a cell that goes on filling it ends with an error of kind "memory".
 
     `max_connections` can be open at a time through `network=`; others wait. `max_network_mb` bounds what passes in
     all, both ways.

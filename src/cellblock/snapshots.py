@@ -39,6 +39,17 @@ class Rows(Sequence[T], Generic[T]):
         self._row: Callable[[T], Row] = attrgetter(*names)
         self._rows: list[Row] = list(map(self._row, values))
 
+    @classmethod
+    def of(cls, kind: type[T], rows: Iterable[Row]) -> Rows[T]:
+        """A sequence of plain tuples, each of them the `plain` one of a value, which it shares with whoever made it."""
+        made = cls(kind)
+        made._rows += rows
+        return made
+
+    def plain(self, value: T) -> Row:
+        """The plain tuple of a value."""
+        return self._row(value)
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -73,6 +84,20 @@ class Rows(Sequence[T], Generic[T]):
         return {str(row[0]): row for row in self._rows}
 
 
+_RECORD, _PART = 1000, 250
+"""Bytes in memory of a group, a name, a file or a loss beside its texts, and of an address."""
+
+
+def held_of_texts(*texts: str) -> int:
+    """Bytes that texts take in memory."""
+    return sum(map(getsizeof, texts))
+
+
+def held_of_lost(lost: Lost) -> int:
+    """Bytes that a loss takes in memory."""
+    return _RECORD + held_of_texts(lost.name, lost.type, lost.reason, lost.remedy)
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """One large piece of memory, such as an array's, beside the stream that refers to it. Length in bytes."""
@@ -100,6 +125,11 @@ class Group:
         for buffer in self.buffers:
             yield from buffer.chunks
 
+    def held(self) -> int:
+        """Bytes that it takes in memory, as it is and in the tree that a store keeps of it."""
+        parts = len(self.stream) + sum(2 + len(one.chunks) for one in self.buffers)
+        return _RECORD + _PART * parts + held_of_texts(self.key, self.note, *self.needs)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedName:
@@ -110,6 +140,10 @@ class SavedName:
     type: str
     size: int
     preview: str
+
+    def held(self) -> int:
+        """Bytes that it takes in memory, as it is and in the tree that a store keeps of it."""
+        return _RECORD + held_of_texts(self.name, self.group, self.type, self.preview)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +165,9 @@ class File:
     holes: tuple[tuple[int, int], ...] = ()
     same: int = 0
 
-
-_RECORD, _PART = 1000, 250
-"""Bytes in memory of a group, a name, a file or a loss with its short texts, and of an address."""
+    def held(self) -> int:
+        """Bytes that it takes in memory, as it is and in the tree that a store keeps of it."""
+        return _RECORD + _PART * (len(self.chunks) + len(self.holes)) + held_of_texts(self.path, self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,18 +205,10 @@ class Snapshot:
         yield from ((called(label), "", key) for label, key in self.ambient if not is_around(label))
 
     def held(self) -> int:
-        """Bytes that it takes in memory, as it is and as the trees that a store keeps of it."""
-        size = len(self.index)
-        for group in self.groups:
-            parts = len(group.stream) + len(group.needs) + sum(2 + len(one.chunks) for one in group.buffers)
-            size += _RECORD + _PART * parts + getsizeof(group.note)
-        for file in self.files:
-            size += _RECORD + _PART * (len(file.chunks) + len(file.holes)) + len(file.target)
-        for name in self.names:
-            size += _RECORD + getsizeof(name.preview)
-        for lost in self.lost:
-            size += _RECORD + getsizeof(lost.reason)
-        return size
+        """Bytes that it takes in memory, as it is and as the trees that a store keeps of it: every text counts."""
+        rows = (one.held() for some in (self.groups, self.names, self.files) for one in some)
+        texts = sum(held_of_texts(*one) for one in self.ambient)
+        return len(self.index) + sum(rows) + sum(map(held_of_lost, self.lost)) + texts
 
     def addresses(self) -> set[str]:
         """Every address that it refers to."""

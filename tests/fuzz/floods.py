@@ -1,8 +1,9 @@
 """Hostile sequences of messages from inside a session, against its host: what one turn of the loop bounds, and memory.
 
-Each round is a cell that says what a worker never would, in an order of chance, until its time limit. A round breaks
-the invariant where the host's event loop stands still, where its memory grows past what the session may make it hold,
-or where the session does not go on. Run as a program it tries seeds: `python tests/fuzz/floods.py --seed 7`.
+Each round is a cell that says what a worker never would, in an order of chance, until its time limit; or, with
+`--saved`, one that leaves many files and names, which are then saved. A round breaks the invariant where the host's
+event loop stands still, where its memory grows past what the session may make it hold, or where the session does not
+go on. Run as a program it tries seeds: `python tests/fuzz/floods.py --seed 7`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import contextlib
 import gc
 import json
 import random
+import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict, dataclass
 
-from cellblock import AsyncSession, ExecutionLimits
+from cellblock import AsyncSession, Cell, ExecutionLimits, Versioned
+from cellblock.errors import CaptureFailed
 from cellblock.wire.frames import MAX_FRAME_BYTES
 from cellblock_attacks.attack import prelude
 from cellblock_attacks.checkpoints import _END
@@ -88,6 +91,30 @@ def in_child(act):
 number = 0
 """
 
+_LEFT = {
+    "files": "for n in range(many): os.close(os.open(b'f%d' % n, os.O_CREAT))",
+    "files of deep trees": "for n in range(many): os.close(os.open(deep(b'd') + b'/%d' % n, os.O_CREAT))",
+    "files of no text": "for n in range(many): os.close(os.open(deep(b'\\xe9') + b'/%d' % n, os.O_CREAT))",
+    "links": "for n in range(many): os.symlink('x' * 4000 + str(n), f'l{n}')",
+    "links to no text": "for n in range(many): os.symlink(b'\\xe9' * 4000, f'n{n}')",
+    "directories": "for n in range(many): os.mkdir(f'{n}' * 50)",
+    "holes": "file = os.open('h', os.O_CREAT | os.O_RDWR)\nfor n in range(many): os.pwrite(file, b'x', n * 8192)",
+    "a file of holes": "os.truncate(os.open('t', os.O_CREAT | os.O_RDWR), many * 2**24)",
+    "long names": "for n in range(many): globals()['n' * 200 + str(n)] = n",
+    "types of long names": "for n in range(many // 10): globals()[f't{n}'] = type('T' * 1500 + str(n), (), {})()",
+    "names that are lost": "for n in range(many // 10): globals()['l' * 300 + str(n)] = (x for x in ())",
+}
+_MADE = """
+import functools, os
+@functools.cache
+def deep(name):
+    path = b"/".join(name * length for _ in range(14))
+    os.makedirs(path, exist_ok=True)
+    return path
+"""
+_SAVED_LIMITS = ExecutionLimits(timeout_seconds=60, max_host_mb=_HOST_MB)
+_SAVED_TOGETHER = 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class Round:
@@ -109,6 +136,14 @@ def source_of(seed: int) -> tuple[str, tuple[str, ...]]:
     steps = "\n    ".join(f"number += 1\n    {_STEPS[name]}" for name in names)
     start = f"{prelude({})}{_END}\n{_FORGE}{_MARKS}{_SAID}chance = random.Random({seed})\n"
     return f"{start}while True:\n    {steps}\n", tuple(names)
+
+
+def left_of(seed: int) -> tuple[str, tuple[str, ...]]:
+    """A cell that leaves what is to be saved, and what that is."""
+    chance = random.Random(seed)
+    names = chance.sample(sorted(_LEFT), chance.randrange(1, 4))
+    start = f"{_MADE}many, length = {chance.choice([1000, 12_000])}, {chance.choice([1, 250])}\n"
+    return start + "\n".join(_LEFT[name] for name in names), tuple(names)
 
 
 class _Beside:
@@ -159,32 +194,80 @@ def plain(what: object) -> int:
 
 async def rounds(seeds: list[int]) -> list[Round]:
     """A round of each seed, one after the other in one session."""
-    idle = _Beside()
-    async with idle.looking():
-        await asyncio.sleep(0.3)
-    bound = 10 * max(MOST_STANDSTILL, idle.longest)
-    found = []
+    bound = await _bound()
     async with AsyncSession(limits=_LIMITS, tools=[waits, plain]) as session:
         for _ in range(3):  # what every session needs once
             await session.run(source_of(0)[0])
-        for seed in seeds:
+
+        async def round_of(seed: int) -> Round:
             source, steps = source_of(seed)
-            gc.collect()
-            before, beside, began = _held(), _Beside(), time.monotonic()
-            async with beside.looking():
+
+            async def done() -> Cell:
                 await session.run(source)
-                after = await session.run("1")
-            growth, broke = beside.most - before, ""
-            if beside.longest > bound:
-                broke = f"the loop stood still for {beside.longest:.2f} s"
-            elif growth > _HOST_MB * 2**20 + MOST_GROWTH + _IN_FORMS + (MAX_FRAME_BYTES if _PART in steps else 0):
-                broke = f"the host grew by {growth >> 20} MB"
-            elif not after.ok:
-                broke = f"the next cell: {after.error}"
-            elif time.monotonic() - began > _TOGETHER:
-                broke = f"the cell took {time.monotonic() - began:.1f} s"
-            found.append(Round(seed, steps, beside.longest, growth, broke))
-    return found
+                return await session.run("1")
+
+            more = _IN_FORMS + (MAX_FRAME_BYTES if _PART in steps else 0)
+            return await _looked_at(seed, steps, done, more=more, bound=bound, seconds=_TOGETHER)
+
+        return [await round_of(seed) for seed in seeds]
+
+
+async def saved_rounds(seeds: list[int]) -> list[Round]:
+    """A round of each seed, each in a session of its own, which is saved."""
+    bound = await _bound()
+
+    async def round_of(seed: int, directory: str) -> Round:
+        source, steps = left_of(seed)
+        state = Versioned(f"sqlite:///{directory}/{seed}.db")
+        async with AsyncSession("saved", state=state, limits=_SAVED_LIMITS) as session:
+            await session.run("1")
+            await session.flush()
+
+            async def done() -> Cell:
+                await session.run(source)
+                with contextlib.suppress(CaptureFailed):  # there is no room for what it left
+                    await session.flush()
+                return await session.run("1")
+
+            return await _looked_at(seed, steps, done, more=0, bound=bound, seconds=_SAVED_TOGETHER)
+
+    with tempfile.TemporaryDirectory() as directory:
+        await round_of(0, directory)  # what every program needs once
+        return [await round_of(seed, directory) for seed in seeds]
+
+
+async def _bound() -> float:
+    """For how many seconds the loop may stand still."""
+    idle = _Beside()
+    async with idle.looking():
+        await asyncio.sleep(0.3)
+    return 10 * max(MOST_STANDSTILL, idle.longest)
+
+
+async def _looked_at(
+    seed: int,
+    steps: tuple[str, ...],
+    done: Callable[[], Coroutine[None, None, Cell]],
+    *,
+    more: int,
+    bound: float,
+    seconds: float,
+) -> Round:
+    """A round, of which what is `done` ends with the cell that shows whether the session goes on."""
+    gc.collect()
+    before, beside, began = _held(), _Beside(), time.monotonic()
+    async with beside.looking():
+        after = await done()
+    growth, broke = beside.most - before, ""
+    if beside.longest > bound:
+        broke = f"the loop stood still for {beside.longest:.2f} s"
+    elif growth > _HOST_MB * 2**20 + MOST_GROWTH + more:
+        broke = f"the host grew by {growth >> 20} MB"
+    elif not after.ok:
+        broke = f"the next cell: {after.error}"
+    elif time.monotonic() - began > seconds:
+        broke = f"the cell took {time.monotonic() - began:.1f} s"
+    return Round(seed, steps, beside.longest, growth, broke)
 
 
 def main() -> int:
@@ -192,9 +275,11 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--saved", action="store_true", help="rounds that leave what is saved")
     options.add_argument("--json", action="store_true", help="print a JSON object for each round")
     given = options.parse_args()
-    done = asyncio.run(rounds(list(range(given.seed, given.seed + given.rounds))))
+    tried = saved_rounds if given.saved else rounds
+    done = asyncio.run(tried(list(range(given.seed, given.seed + given.rounds))))
     for one in done:
         told = f"{one.seed}: {one.standstill * 1e3:.0f} ms, {one.growth >> 20} MB, {', '.join(one.steps)}"
         print(json.dumps(asdict(one)) if given.json else f"{told}  {one.broke}".rstrip())

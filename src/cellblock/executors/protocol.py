@@ -223,8 +223,12 @@ class Capture(Protocol):
         """
         ...
 
-    async def read(self, put: Callable[[bytes], object]) -> Snapshot:
-        """The snapshot, once `put` has taken the bytes of each of its addresses, once each, in a thread."""
+    async def read(self, put: Callable[[bytes], object], take: Callable[[int], object] = int) -> Snapshot:
+        """The snapshot, once `put` has taken the bytes of each of its addresses, once each, in a thread.
+
+        `take` gets how many bytes of memory the description needs next, before they are needed, less than none where
+        some are given back, and may raise: in the end as many as the snapshot's `held`.
+        """
         ...
 
     async def trial(self) -> tuple[Lost, ...]:

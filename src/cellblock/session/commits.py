@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import starmap
 from typing import Any
 
@@ -17,7 +18,7 @@ from cellblock.session.notebook import Changes, Kept
 from cellblock.session.shown import Blob
 from cellblock.snapshots import Buffer, File, Group, Rows, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
-from cellblock.store.address import address_of, canonical, parsed
+from cellblock.store.address import address_of, canonical
 from cellblock.text import dumps
 
 _STATE = ("groups", "names", "files")
@@ -32,7 +33,8 @@ CELLS_AT_ONCE = 100
 class Written:
     """Contents of the newest commit, by tree: of the next commit only differences are written.
 
-    `trees` has what was put, as text; the cells are written by `put_cells`, change by change.
+    `trees` has of each key of what was put the mark of its value; the cells are written by `put_cells`, change by
+    change.
     """
 
     roots: dict[str, str | None] = field(default_factory=dict)
@@ -44,26 +46,33 @@ class Written:
 
     def has(self, kind: str, key: str, value: JSON) -> bool:
         """True if a tree that was put holds a key with this value."""
-        return self.trees.get(kind, {}).get(key) == canonical(value)
+        return self.trees.get(kind, {}).get(key) == _mark(value)
 
     def put(self, batch: Batch, kind: str, tree: Iterable[tuple[str, JSON]]) -> None:
         """Write one tree, of which the last one put is known."""
-        before, texts = self.trees.get(kind, {}), _texts(tree)
-        changes: dict[str, JSON] = {key: parsed(text) for key, text in texts.items() if before.get(key) != text}
-        changes.update(dict.fromkeys(before.keys() - texts.keys()))
+        before, marks, changes = self.trees.get(kind, {}), dict[str, bytes](), dict[str, JSON]()
+        for key, value in tree:
+            marks[key] = _mark(value)
+            if before.get(key) != marks[key]:
+                changes[key] = value
+        changes.update(dict.fromkeys(before.keys() - marks.keys()))
         if changes or kind not in self.roots:
             self.roots[kind] = batch.tree(self.roots.get(kind), changes)
-        self.trees[kind] = texts
+        self.trees[kind] = marks
 
 
-def _texts(tree: Iterable[tuple[str, JSON]]) -> dict[str, bytes]:
-    return {key: canonical(value) for key, value in tree}
+def _mark(value: JSON) -> bytes:
+    """A hash of a value: what a session holds of it does not grow with it."""
+    return sha256(canonical(value)).digest()
 
 
 def read_written(session: StoredSession, commit: Commit) -> Written:
     """Contents of a commit, for writing the next one. Its cells are not read: how many there are history decides."""
     state = {kind: root for kind, root in commit.trees.items() if kind in _STATE}
-    return Written(dict(commit.trees), {kind: _texts(session.tree(root).pairs()) for kind, root in state.items()})
+    return Written(
+        dict(commit.trees),
+        {kind: {key: _mark(value) for key, value in session.tree(root).pairs()} for kind, root in state.items()},
+    )
 
 
 _OF_STATE = ("ambient", "environment", "lost")

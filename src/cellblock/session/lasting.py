@@ -123,6 +123,8 @@ class _Step:
     during: str = ""
     overwritten: bool = False
     share: Share | None = None
+    read_share: Share | None = None
+    """Of the snapshot that was read of `capture`."""
     capture: Capture | None = None
     has_slot: bool = False
     is_read: bool = False
@@ -891,7 +893,9 @@ class Lasting:
                     step.capture.close()
                 if step.has_slot:
                     self._slots.release()
-                step.capture, step.has_slot, step.was_let_go = None, False, True
+                if step.read_share is not None:
+                    step.read_share.close()
+                step.capture, step.read_share, step.has_slot, step.was_let_go = None, None, False, True
 
     async def _commit(self, step: _Step) -> None:
         if step.tried and await to_thread.run_sync(self._is_written, step):
@@ -958,7 +962,8 @@ class Lasting:
             self._lacked[str(step.commit)] = found.lacks
             if step.amends is None or step.place == self._place:  # else the session has left it meanwhile
                 self._lacks, self._is_back = found.lacks, False
-            self._stand_on(snapshot, found.size)
+            self._stand_on(snapshot, step.read_share)
+            step.read_share = None
         self._newly_lost = tuple(one for one in newly if not one.type.startswith(PART))
         self._tell(newly)
         self._told.update(one.name for one in found.lacks.missing)
@@ -968,10 +973,10 @@ class Lasting:
             self._trials.append(trial)
             self._background.start(self._try, trial, before, held)
 
-    def _stand_on(self, snapshot: Snapshot | None, size: int) -> None:
-        """A snapshot, of so many bytes, is the newest one."""
+    def _stand_on(self, snapshot: Snapshot | None, share: Share | None) -> None:
+        """A snapshot, which has a share of the account, is the newest one."""
         self._snapshot_share.close()
-        self._snapshot, self._snapshot_share = snapshot, self.account.share(size)
+        self._snapshot, self._snapshot_share = snapshot, share or self.account.share()
 
     def _tell(self, lost: Sequence[Lost]) -> None:
         if not self.strict:
@@ -1019,12 +1024,17 @@ class Lasting:
     async def _read(self, step: _Step, before: Snapshot | None, put: Callable[[bytes], object]) -> Snapshot | None:
         if (capture := step.capture) is None:
             return None
+        if step.read_share is not None:
+            step.read_share.close()
+        step.read_share = share = self.account.share()
+
+        def take(size: int) -> None:
+            if not share.take(size):
+                raise too_large(self.account.limit)
+
         try:
             await capture.begin(before, step.suspects)
-            snapshot = await capture.read(put)
-            if not self.account.has_room(await to_thread.run_sync(snapshot.held)):
-                raise too_large(self.account.limit)
-            return snapshot
+            return await capture.read(put, take)
         except CaptureFailed as error:
             step.unsaved, step.failure = str(error), error
             return None
@@ -1220,7 +1230,7 @@ class Lasting:
                 store.close()
                 raise
             other.account, other._tip = account, step
-            other._stand_on(self._snapshot, self._snapshot_share.size)
+            other._stand_on(self._snapshot, account.share(self._snapshot_share.size))
             other._commits = {step: commit}
             other._lacks = other._lacked[commit] = _Lacks(since=self._lacks_of(step).since)
             return other
@@ -1287,7 +1297,7 @@ class Lasting:
 
         past, ahead, size = await to_thread.run_sync(read)
         self.end_reading()
-        self._stand_on(past.snapshot, size)
+        self._stand_on(past.snapshot, self.account.share(size))
         if ahead is not None:
             self._ahead = ahead
             ahead.begin()
@@ -1359,12 +1369,11 @@ class _Lacks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """A snapshot beside the one before: groups by names, what it lacks, what of that is new, and its size in bytes."""
+    """A snapshot beside the one before: groups by names, what it lacks, and what of that is new."""
 
     held: Mapping[str, Row]
     lacks: _Lacks
     newly: tuple[Lost, ...]
-    size: int
 
 
 def _compared(snapshot: Snapshot, before: _Lacks) -> _Compared:
@@ -1373,7 +1382,7 @@ def _compared(snapshot: Snapshot, before: _Lacks) -> _Compared:
     known = {one.name for one in before.lost()}
     unloadable = {name: one for name, one in before.unloadable.items() if held.get(name) == one[0]}
     newly = tuple(one for one in missing if one.name not in known)
-    return _Compared(held=held, lacks=_Lacks(missing, unloadable), newly=newly, size=snapshot.held())
+    return _Compared(held=held, lacks=_Lacks(missing, unloadable), newly=newly)
 
 
 def _still_failed(lost: Sequence[Lost], held: Mapping[str, Row], snapshot: Snapshot | None) -> Sequence[Lost]:

@@ -41,7 +41,10 @@ class Draft:
 
 
 class Batch:
-    """One commit in the making. Of one thread at a time; holds up to 1 MB of what is not stored yet."""
+    """One commit in the making. Of one thread at a time; holds up to 1 MB of what is not stored yet.
+
+    Records count also as they are before they are compressed, since it holds them so.
+    """
 
     def __init__(
         self, objects: ObjectTable, fetch: Callable[[str], bytes], publish: Callable[[Batch, Draft], Commit]
@@ -83,6 +86,7 @@ class Batch:
         self._wanted.update(link.address for link in links(value))
         if not self._has(address, len(data)):
             self._records[address] = data
+            self._size += len(data)
             self._add(pack(address, data))
         return address
 

@@ -13,15 +13,24 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from io import BytesIO
 from typing import Any
 
 from cellblock.cell import Lost
-from cellblock.snapshots import CHUNK_BYTES, Buffer, Chunks, Group, Rows, SavedName, Snapshot
-from cellblock.values import room
+from cellblock.snapshots import (
+    CHUNK_BYTES,
+    Buffer,
+    Chunks,
+    Group,
+    Rows,
+    SavedName,
+    Snapshot,
+    held_of_lost,
+    held_of_texts,
+)
+from cellblock.wire import lines
 from cellblock.wire.codec import as_json, count, from_json, listed, row
 from cellblock.wire.frames import ProtocolError
 
@@ -31,8 +40,6 @@ BEGIN = b"B"
 
 MAX_INDEX_BYTES = 32 * 2**20
 MAX_RECORD_BYTES = 32 * 2**20
-MAX_LINE_BYTES = 2 * 2**20
-"""Of a record: what is read at once. While the interpreter reads JSON, no other thread of the program runs."""
 _MAX_WORDS_BYTES = 64 * 1024
 _MAX = {
     HELLO: _MAX_WORDS_BYTES,
@@ -47,10 +54,6 @@ _ADDRESS_BYTES = 32
 _PREFIX = "sha256-"
 
 Fields = Mapping[str, object]
-
-
-class TooLarge(ProtocolError):
-    """A record would take more memory than its reader has for it."""
 
 
 class Stage(Enum):
@@ -180,29 +183,33 @@ def read_tried(data: bytes) -> tuple[str, dict[str, str]]:
     return _words(head["loading"]), {_words(key): _words(reason, 1000) for key, reason in rows}
 
 
-def read_record(data: bytes, index: bytes, has: Callable[[str], bool], most: int) -> Snapshot:
+def read_record(data: bytes, index: bytes, has: Callable[[str], bool], take: Callable[[int], object]) -> Snapshot:
     """The snapshot, without files, that a record describes. `has` tells whether the bytes of an address are there.
 
-    `TooLarge` for a record that would take more than `most` bytes of memory.
+    `take` gets how many bytes of memory it needs next, before it does, and may raise.
     """
-    lines: dict[str, int] = dict.fromkeys(_FIELDS, 0)
+    counted: dict[str, int] = dict.fromkeys(_FIELDS, 0)
     groups, names = Rows(Group, ()), Rows(SavedName, ())
     keys: set[str] = set()
     lost, ambient, said = list[Lost](), list[tuple[str, str]](), dict[str, object]()
-    for field, item in _items(data, most):
-        lines[field] = lines.get(field, 0) + 1
-        if lines[field] > _FIELDS.get(field, 0):
+    for field, item in lines.read(BytesIO(data), take):
+        counted[field] = counted.get(field, 0) + 1
+        if counted[field] > _FIELDS.get(field, 0):
             raise ProtocolError("expected the fields of a record, each so often")
         match field:
             case "groups":
                 groups.append(group := _group(item, has))
                 keys.add(group.key)
+                take(group.held())
             case "names":
-                names.append(_saved(item, keys))
+                names.append(name := _saved(item, keys))
+                take(name.held())
             case "lost":
-                lost.append(_lost(item))
+                lost.append(one := _lost(item))
+                take(held_of_lost(one))
             case "ambient":
-                ambient.append(_ambient(item, keys))
+                ambient.append(around := _ambient(item, keys))
+                take(held_of_texts(*around))
             case _:
                 said[field] = item
     if len(keys) != len(groups):
@@ -243,17 +250,19 @@ def record_of(snapshot: Snapshot) -> dict[str, object]:
 
 
 def pack_record(record: Fields) -> bytes:
-    """A record as lines of JSON: a field and its value, or one item of it.
-
-    Long lists of a group continue on lines of their own, so that no line grows with the session.
-    """
-    return b"".join(as_json(line).encode() + b"\n" for line in _lines(record))
+    """A record as lines of JSON: a field and its value, or one item of it."""
+    items = (
+        (field, item)
+        for field, value in record.items()
+        for item in (value if field in _LISTS and isinstance(value, Iterable) else (value,))
+    )
+    return b"".join(lines.packed(items))
 
 
 def unpack_record(data: bytes) -> dict[str, object]:
     """A record whose bytes the reader trusts."""
     record: dict[str, Any] = {}
-    for field, item in _items(data, sys.maxsize):
+    for field, item in lines.read(BytesIO(data)):
         if field in _LISTS:
             record.setdefault(field, []).append(item)
         else:
@@ -262,45 +271,6 @@ def unpack_record(data: bytes) -> dict[str, object]:
 
 
 _LISTS = ("groups", "names", "lost", "ambient")
-_ITEMS_A_LINE = 100
-_CONTINUED = "+"
-"""Begins the name of a list of the group before, of which a line holds more."""
-
-
-def _lines(record: Fields) -> Iterator[tuple[str, object]]:
-    for field, value in record.items():
-        for item in value if field in _LISTS and isinstance(value, Iterable) else (value,):
-            if not isinstance(item, dict) or field != "groups":
-                yield field, item
-                continue
-            long = {key: one for key, one in item.items() if type(one) is list and len(one) > _ITEMS_A_LINE}
-            yield field, {**item, **{key: one[:_ITEMS_A_LINE] for key, one in long.items()}}
-            for key, one in long.items():
-                for first in range(_ITEMS_A_LINE, len(one), _ITEMS_A_LINE):
-                    yield _CONTINUED + key, one[first : first + _ITEMS_A_LINE]
-
-
-def _items(data: bytes, most: int) -> Iterator[tuple[str, object]]:
-    """Security border: the fields of a record's lines, each with its value or one item of it, while there is room."""
-    last: tuple[str, object] | None = None
-    for line in BytesIO(data):
-        if len(line) > MAX_LINE_BYTES:
-            raise ProtocolError(f"a line of {len(line):,} bytes, where {MAX_LINE_BYTES:,} are allowed")
-        most -= room.taken(line)
-        if most < 0:
-            raise TooLarge("a record that takes too much memory")
-        field, item = row(from_json(line), 2)
-        if type(field) is not str:
-            raise ProtocolError("expected a field")
-        if field.startswith(_CONTINUED):
-            group = last[1] if last is not None and last[0] == "groups" else None
-            listed(group.get(field.removeprefix(_CONTINUED)) if type(group) is dict else None).extend(listed(item))
-            continue
-        if last is not None:
-            yield last
-        last = field, item
-    if last is not None:
-        yield last
 
 
 def _object(data: bytes, keys: Collection[str]) -> dict[str, object]:

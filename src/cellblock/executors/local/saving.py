@@ -35,12 +35,13 @@ class Captured:
             self._chunks, self._snapshot = await _written(self._runner)
         self._has = has
 
-    async def read(self, put: Callable[[bytes], object]) -> Snapshot:
+    async def read(self, put: Callable[[bytes], object], take: Callable[[int], object] = int) -> Snapshot:
         if (has := self._has) is None:
             raise CaptureFailed("it was not begun, or closed", hint="begin first, and read once")
         self._has = None
 
         def read() -> None:
+            take(self._snapshot.held())
             for address, data in self._chunks.items():
                 if self._closed:
                     raise CaptureFailed("it was closed", hint="capture again")

@@ -20,15 +20,14 @@ from typing import TypeVar
 from cellblock.cell import Lost
 from cellblock.errors import CaptureFailed
 from cellblock.executors.process.checkpoints import inner_pid
-from cellblock.executors.process.savedfiles import Listing, SavedFiles
+from cellblock.executors.process.savedfiles import SavedFiles
 from cellblock.executors.process.waits import processor_seconds, readable, stands_still
-from cellblock.executors.protocol import too_large
 from cellblock.executors.suspects import Suspects
 from cellblock.hosting import clock, sockets, to_thread
 from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
-from cellblock.snapshots import File, Snapshot, address_of
+from cellblock.snapshots import Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
@@ -40,6 +39,7 @@ _CLOEXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 T = TypeVar("T")
 Put = Callable[[bytes], object]
+Take = Callable[[int], object]
 
 
 def scribe_ends() -> tuple[socket.socket, socket.socket]:
@@ -64,19 +64,17 @@ class Captured:
         *,
         seconds: float,
         most: int,
-        most_record: int,
         python: str,
         admitted: tuple[socket.socket, ...],
     ) -> None:
         """`listed` is init's channel, over which it tells the difference to `files`, or all: `note` is given
-        what they are then. `admitted` are what may be closed once there is a scribe.
-
-        At most `most` bytes come in all; the description of the state takes at most `most_record` once it is read.
+        what they are then, once there is room for the snapshot. `admitted` are what may be closed once there is a
+        scribe. At most `most` bytes come in all.
         """
         self._cancel, self._canceller = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stream, self._listed, self._admitted = stream, listed, admitted
         self._files, self._note, self._seconds, self._python = files, note, seconds, python
-        self._conversation, self._most_record = saving.Conversation(most), most_record
+        self._conversation = saving.Conversation(most)
         self._deadline = clock.now() + _MAKING_SECONDS
         self._pid = 0
         self._work = ""
@@ -104,10 +102,10 @@ class Captured:
         self._suspects = suspects or self._suspects
         self._previous = previous or Snapshot()
 
-    async def read(self, put: Put) -> Snapshot:
+    async def read(self, put: Put, take: Take = int) -> Snapshot:
         if self._previous is None or self._snapshot is not None or self._closed:
             raise CaptureFailed("it was not begun, or closed", hint="begin first, and read once")
-        return await self._in_thread(partial(self._guarded, partial(self._read_all, self._previous, put)))
+        return await self._in_thread(partial(self._guarded, partial(self._read_all, self._previous, put, take)))
 
     async def trial(self) -> tuple[Lost, ...]:
         if (found := self._snapshot) is None or self._closed:
@@ -171,33 +169,41 @@ class Captured:
             self.close()
             raise CaptureFailed(f"it could not be read: {error}", hint="capture again") from error
 
-    def _read_all(self, previous: Snapshot, put: Put) -> Snapshot:
-        has = previous.addresses()
+    def _read_all(self, previous: Snapshot, put: Put, take: Take) -> Snapshot:
+        has, taken = previous.addresses(), 0
+
+        def take_next(size: int) -> None:
+            nonlocal taken
+            take(size)
+            taken += size
 
         def put_next(data: bytes) -> None:
             if self._closed:
                 raise _closed()
             put(data)
 
-        files, unkept = self._read_files(has, put_next)
-        snapshot = self._read_names(previous, has, put_next)
-        environment = {"python": self._python, **snapshot.environment}
-        self._snapshot = replace(snapshot, files=files, lost=(*snapshot.lost, *unkept), environment=environment)
-        return self._snapshot
+        files = self._read_files(has, put_next, take_next)
+        snapshot = self._read_names(previous, has, put_next, take_next)
+        snapshot = replace(
+            snapshot,
+            files=files.found(),
+            lost=(*snapshot.lost, *files.missed),
+            environment={"python": self._python, **snapshot.environment},
+        )
+        take(snapshot.held() - taken)
+        self._note(files)
+        self._snapshot = snapshot
+        return snapshot
 
-    def _read_files(self, has: set[str], put: Put) -> tuple[tuple[File, ...], tuple[Lost, ...]]:
+    def _read_files(self, has: set[str], put: Put, take: Take) -> SavedFiles:
         self._await(self._listed, self._deadline)
         message, descriptors = control.receive(self._listed)
         if message is None or len(descriptors) != 2:
             raise CaptureFailed("its files are not kept any more", hint="run a cell, then capture again")
-        listing = Listing(*descriptors)
-        try:
-            self._note(files := self._files.followed_by(listing, has, put))
-            return files.found(), tuple(map(_unkept, listing.missed))
-        finally:
-            listing.close()
+        listed, store = descriptors
+        return self._files.followed_by(listed, store, has, put, take)
 
-    def _read_names(self, previous: Snapshot, has: set[str], put: Put) -> Snapshot:
+    def _read_names(self, previous: Snapshot, has: set[str], put: Put, take: Take) -> Snapshot:
         self._conversation.begin()
         self._deadline = clock.now() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
@@ -221,10 +227,7 @@ class Captured:
             elif kind == saving.INDEX:
                 index = data
             elif kind == saving.RECORD:
-                try:
-                    return saving.read_record(data, index, has.__contains__, self._most_record)
-                except saving.TooLarge:
-                    raise too_large(self._most_record) from None
+                return saving.read_record(data, index, has.__contains__, take)
             else:
                 raise CaptureFailed(f"names cannot be saved: {saving.read_failure(data)}", hint=_HINT)
 
@@ -367,10 +370,6 @@ def _unloadable(snapshot: Snapshot, failed: dict[str, str]) -> Iterator[Lost]:
         if key in failed:
             reason = f"it could not be loaded again: {failed[key]}"
             yield Lost(name=name, type=kind, reason=reason, remedy=unloadable(reason))
-
-
-def _unkept(path: str) -> Lost:
-    return Lost(name=f"file {path}", type="file", reason="it could not be kept", remedy="write it again")
 
 
 class _Ended(CaptureFailed):

@@ -426,7 +426,6 @@ class ProcessKernel(LinkedKernel):
                 partial(setattr, self, "_saved"),
                 seconds=seconds,
                 most=_SAVED_TIMES * self._spec.limits.max_memory_mb * 2**20 + _SAVED_BYTES,
-                most_record=self._spec.limits.max_host_mb * 2**20,
                 python=self.capabilities.python,
                 admitted=(admitted,),
             )

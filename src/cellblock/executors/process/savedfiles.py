@@ -6,18 +6,21 @@ Init keeps contents in chunks, each a file of a store that no cell sees. One who
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Literal
 
+from cellblock.cell import Lost
 from cellblock.executors.process.files import write_all
 from cellblock.executors.protocol import Fetch
 from cellblock.hosting import to_thread
-from cellblock.snapshots import CHUNK_BYTES, File, address_of
+from cellblock.snapshots import CHUNK_BYTES, File, Row, Rows, address_of, held_of_lost
+from cellblock.wire import filelists
+from cellblock.wire.filelists import Told
 from cellblock.worker.confine import layout
 
 _ROOTS = {
@@ -26,8 +29,6 @@ _ROOTS = {
     layout.SHM + "/": "shm/",
     layout.OWN_DATA + "/": "data/",
 }
-_HOLE = "hole of "
-_SLACK = 1000
 _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -36,126 +37,127 @@ _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
 }
 
 
-class Listing:
-    """A checkpoint's files, as init lists them: rows, and its store. Owns both descriptors.
-
-    With `since` it tells only what is other than in the telling of that number.
-    """
-
-    def __init__(self, listed: int, store: int) -> None:
-        self.store = store
-        try:
-            with open(listed, encoding="utf-8", errors="surrogateescape") as file:
-                file.seek(0)
-                told: dict[str, Any] = json.loads(file.read())
-        except BaseException:
-            os.close(store)
-            raise
-        self.number: int = told["number"]
-        self.since: int = told["since"]
-        self.rows: list[list[Any]] = told["rows"]
-        self.gone: list[str] = told["gone"]
-        self.missed: list[str] = told["missed"]
-
-    def close(self) -> None:
-        os.close(self.store)
+_Names = tuple[str, ...]
+"""Of chunks, as init calls them; "" is a hole."""
 
 
 class SavedFiles:
     """A session's files as init told them once, and which of init's chunks hold what. Never changed once it is made:
     each telling is a value of its own, so captures may be read at any time, in any order and at the same time.
+
+    It holds of each file the plain tuple that a snapshot has of it, so that neither takes room twice.
     """
 
     def __init__(self) -> None:
         self.number = 0
         """Of the telling; 0 is before the first."""
-        self._rows: dict[str, list[Any]] = {}
-        self._files: dict[str, File] = {}
-        self._known: dict[str, str] = {}
+        self.missed: list[Lost] = []
+        """Files that could not be kept."""
+        self._files: dict[str, tuple[Row, _Names]] = {}
 
-    def followed_by(self, listing: Listing, has: set[str], put: Callable[[bytes], object]) -> SavedFiles:
-        """The files of a listing that tells all, or the difference to these.
+    def followed_by(
+        self, listed: int, store: int, has: set[str], put: Callable[[bytes], object], take: Callable[[int], object]
+    ) -> SavedFiles:
+        """The files of a telling that tells all, or the difference to these. Closes both descriptors.
 
-        `put` takes the chunks whose bytes are not among those of `has`, which gets their addresses.
+        `put` takes the chunks whose bytes are not among those of `has`, which gets their addresses. `take` gets how
+        many bytes of memory is needed next, and may raise.
         """
-        told = SavedFiles()
-        told.number = listing.number
-        told._known = dict(self._known)
-        if listing.since:
-            told._rows, told._files = dict(self._rows), dict(self._files)
-        for path in listing.gone:
-            told._rows.pop(path, None)
-            told._files.pop(path, None)
-        for row in listing.rows:
-            told._rows[row[0]] = row
-            told._files.pop(row[0], None)
-        told._put_missing(listing.store, has, put)
+        told, new = SavedFiles(), _New(store, has, put)
+        try:
+            for name, item in filelists.read(listed, take):
+                match name:
+                    case "number":
+                        told.number = item
+                    case "since":
+                        told._files = dict(self._files) if item else {}
+                    case "gone":
+                        told._files.pop(_inside(item), None)
+                    case "missed":
+                        told.missed.append(_unkept(item))
+                        take(held_of_lost(told.missed[-1]))
+                    case _:
+                        file = self._file(item, new, take)
+                        told._files[file[0][_PATH]] = file
+            for row, names in told._files.values():
+                if not has.issuperset(chunks := row[_CHUNKS]):
+                    new.addresses(row[_SIZE], names, dict(zip(names, chunks, strict=True)))
+        finally:
+            os.close(store)
         return told
 
-    def _put_missing(self, store: int, has: set[str], put: Callable[[bytes], object]) -> None:
-        for path, row in self._rows.items():
-            file = self._files.get(path)
-            if file is not None and has.issuperset(file.chunks):
-                continue
-            for name, length in _chunks_of(row):
-                address = self._known.get(name)
-                if address is None or address not in has:
-                    data = bytes(length) if name.startswith(_HOLE) else _read(store, name)
-                    address = self._known[name] = address_of(data)
-                    if address not in has:
-                        has.add(address)
-                        put(data)
-            self._files[path] = self._file(row)
-        if len(self._known) > 2 * sum(len(file.chunks) for file in self._files.values()) + _SLACK:
-            needed = {name for row in self._rows.values() for name, _ in _chunks_of(row)}
-            self._known = {name: address for name, address in self._known.items() if name in needed}
+    def _file(self, told: Told, new: _New, take: Callable[[int], object]) -> tuple[Row, _Names]:
+        path = _inside(told.path)
+        before = self._files.get(path)
+        names = tuple(chunk[0] if chunk else "" for chunk in told.chunks)
+        known = dict(zip(before[1], before[0][_CHUNKS], strict=True)) if before is not None else {}
+        file = File(
+            path=path if before is None else before[0][_PATH],
+            kind=_KINDS[told.kind],
+            mode=told.mode,
+            modified_ns=told.modified_ns,
+            size=told.size,
+            chunks=new.addresses(told.size, names, known),
+            target=told.target,
+            holes=_holes(told.size, told.chunks),
+            same=told.same,
+        )
+        take(file.held())
+        found = _FILES.plain(file), names
+        return before if before is not None and found == before else found
 
-    def found(self) -> tuple[File, ...]:
+    def found(self) -> Rows[File]:
         """The files."""
-        return _numbered([self._files[path] for path in self._rows])
+        return Rows.of(File, _numbered([row for row, _ in self._files.values()]))
 
-    def _file(self, row: list[Any]) -> File:
-        path, kind, mode, modified_ns, held, same = row
-        where = _inside(path)
-        if not isinstance(held, list):
-            return File(path=where, kind=_KINDS[kind], mode=mode, modified_ns=modified_ns, target=held or "", same=same)
-        size, chunks = held
-        return File(
-            path=where,
-            kind=_KINDS[kind],
-            mode=mode,
-            modified_ns=modified_ns,
-            size=size,
-            chunks=tuple(self._known[name] for name, _ in _chunks_of(row)),
-            holes=_holes(size, chunks),
-            same=same,
+
+_FILES = Rows(File)
+_PATH, _SIZE, _CHUNKS, _SAME = map([one.name for one in fields(File)].index, ("path", "size", "chunks", "same"))
+
+
+@dataclass(slots=True)
+class _New:
+    """Chunks of init's store: `put` takes those whose bytes are not among those of `has`."""
+
+    store: int
+    has: set[str]
+    put: Callable[[bytes], object]
+
+    def addresses(self, size: int, names: _Names, known: Mapping[str, str]) -> tuple[str, ...]:
+        """The addresses of a file's chunks, which are had from now on. Some are `known` by the chunks' names."""
+        return tuple(
+            self._address(name, min(CHUNK_BYTES, size - number * CHUNK_BYTES), known)
+            for number, name in enumerate(names)
         )
 
+    def _address(self, name: str, length: int, known: Mapping[str, str]) -> str:
+        address = known.get(name) if name else _of_hole(length)
+        if address is None or address not in self.has:
+            data = _read(self.store, name) if name else bytes(length)
+            address = address_of(data)
+            if address not in self.has:
+                self.has.add(address)
+                self.put(data)
+        return address
 
-def _numbered(files: list[File]) -> tuple[File, ...]:
+
+@lru_cache(maxsize=16)
+def _of_hole(length: int) -> str:
+    return address_of(bytes(length))
+
+
+def _numbered(rows: list[Row]) -> list[Row]:
     """Files whose names share a number that the names alone decide: inodes are other ones wherever they are loaded."""
     names: dict[int, list[str]] = defaultdict(list)
-    for one in files:
-        if one.same:
-            names[one.same].append(one.path)
-    numbers = {same: _number_of(min(paths)) for same, paths in names.items()}
-    return tuple(
-        replace(one, same=numbers[one.same] if len(names[one.same]) > 1 else 0) if one.same else one for one in files
-    )
+    for row in rows:
+        if row[_SAME]:
+            names[row[_SAME]].append(row[_PATH])
+    numbers = {same: _number_of(min(paths)) if len(paths) > 1 else 0 for same, paths in names.items()}
+    return [(*row[:_SAME], numbers[row[_SAME]], *row[_SAME + 1 :]) if row[_SAME] else row for row in rows]
 
 
 def _number_of(path: str) -> int:
     return 1 + int.from_bytes(hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:6])
-
-
-def _chunks_of(row: list[Any]) -> Iterator[tuple[str, int]]:
-    """Each chunk's name, one of its own for a hole, and its length."""
-    held = row[4]
-    if isinstance(held, list):
-        size, chunks = held
-        for number, chunk in enumerate(chunks):
-            length = min(CHUNK_BYTES, size - number * CHUNK_BYTES)
-            yield (chunk[0] if chunk else f"{_HOLE}{length}"), length
 
 
 def _holes(size: int, chunks: list[Any]) -> tuple[tuple[int, int], ...]:
@@ -171,6 +173,10 @@ def _holes(size: int, chunks: list[Any]) -> tuple[tuple[int, int], ...]:
     if at < size:
         found.append((at, size))
     return tuple(found)
+
+
+def _unkept(path: str) -> Lost:
+    return Lost(name=f"file {path}", type="file", reason="it could not be kept", remedy="write it again")
 
 
 def _read(store: int, name: str) -> bytes:
@@ -227,10 +233,7 @@ def _append(pack: int, chunks: Mapping[str, bytes], places: dict[str, int]) -> N
 
 
 def _listed(files: Sequence[File], places: dict[str, int]) -> int:
-    listed = os.memfd_create("files", os.MFD_CLOEXEC)
-    with open(os.dup(listed), "w", encoding="utf-8", errors="surrogateescape") as out:
-        json.dump({"rows": [_row(file, places) for file in files], "missed": []}, out)
-    return listed
+    return filelists.write({}, (_told(file, places) for file in files))
 
 
 def check(files: Sequence[File]) -> None:
@@ -250,18 +253,16 @@ def check(files: Sequence[File]) -> None:
             directories.add(file.path)
 
 
-def _row(file: File, places: dict[str, int]) -> list[object]:
+def _told(file: File, places: dict[str, int]) -> Told:
     root, name = next((root, name) for root, name in _ROOTS.items() if file.path.startswith(name))
-    held: object = file.target if file.kind == "link" else None
-    if file.kind == "file":
-        chunks: list[object] = []
-        for number, (address, pieces) in enumerate(_parts(file)):
-            length = min(CHUNK_BYTES, file.size - number * CHUNK_BYTES)
-            sparse = pieces != [(0, length)]
-            chunks.append([[places[address], length], pieces, sparse] if pieces else None)
-        held = [file.size, chunks]
+    chunks: list[object] = []
+    for number, (address, pieces) in enumerate(_parts(file)):
+        length = min(CHUNK_BYTES, file.size - number * CHUNK_BYTES)
+        sparse = pieces != [(0, length)]
+        chunks.append([[places[address], length], pieces, sparse] if pieces else None)
     kind = next(number for number, kind in _KINDS.items() if kind == file.kind)
-    return [root + file.path.removeprefix(name), kind, file.mode, file.modified_ns, held, file.same]
+    path = root + file.path.removeprefix(name)
+    return Told(path, kind, file.mode, file.modified_ns, file.size, file.target, file.same, chunks)
 
 
 def _parts(file: File) -> Iterator[tuple[str, list[tuple[int, int]]]]:

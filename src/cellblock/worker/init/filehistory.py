@@ -21,7 +21,6 @@ import contextlib
 import errno
 import fcntl
 import itertools
-import json
 import os
 import signal
 import stat
@@ -30,6 +29,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cellblock.wire import filelists
+from cellblock.wire.filelists import Told
 from cellblock.worker.init.trees import Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
@@ -329,8 +330,7 @@ class FileHistory:
         """A memory file that lists a checkpoint's files."""
         self.settle()
         kept = self._kept[number]
-        rows = [_row(path, entry) for path, entry in kept.entries.items()]
-        return _written({"rows": rows, "missed": kept.missed})
+        return filelists.write({}, _rows(kept.entries), missed=kept.missed)
 
     def told(self, number: int, since: int) -> int:
         """The same for the host, which has the telling `since`: if that was the last, only what is other than then.
@@ -342,11 +342,11 @@ class FileHistory:
         before = self._told if since == self._tellings else {}
         ways = {path for path, _ in self._ways}
         told = {path: entry.serial for path, entry in kept.entries.items() if path not in ways}
-        rows = [_row(path, kept.entries[path]) for path, serial in told.items() if before.get(path) != serial]
-        gone = [path for path in before if path not in told]
-        since = since if before else 0
+        new = {path: kept.entries[path] for path, serial in told.items() if before.get(path) != serial}
+        gone = (path for path in before if path not in told)
         self._told, self._tellings = told, self._tellings + 1
-        return _written({"number": self._tellings, "since": since, "rows": rows, "gone": gone, "missed": kept.missed})
+        numbers = {"number": self._tellings, "since": since if before else 0}
+        return filelists.write(numbers, _rows(new), gone=gone, missed=kept.missed)
 
     def release(self) -> None:
         """Note that the export was taken over."""
@@ -355,16 +355,17 @@ class FileHistory:
     def take_over(self, listed: int, store: int) -> list[str]:
         """Make the files what another session's were, as its `export` or the host lists them, and that checkpoint 0;
         the paths that could not be. Takes time by how much is there: all of it is copied. Closes both descriptors."""
-        with open(listed, encoding="utf-8", errors="surrogateescape") as file:
-            file.seek(0)
-            told = json.load(file)
         try:
             entries = {path: self._known[path][1] for path, _ in self._ways}
-            given = dict(_entry(row, store) for row in told["rows"])
-            homeless = [path for path in given if not path.startswith(tuple(f"{root}/" for root in self._trees))]
-            for path in homeless:  # a mount has taken their place
-                del given[path]
-            self._kept[-1] = Kept(entries | given, tuple(told["missed"]))
+            homeless, missed = list[str](), list[str]()
+            for name, told in filelists.read(listed):
+                if name == "missed":
+                    missed.append(told)
+                elif told.path.startswith(tuple(f"{root}/" for root in self._trees)):
+                    entries[told.path] = _entry(told, store)
+                else:  # a mount has taken its place
+                    homeless.append(told.path)
+            self._kept[-1] = Kept(entries, tuple(missed))
             failed = self.rewind(-1) + homeless
         finally:
             self._kept.pop(-1, None)
@@ -555,27 +556,22 @@ class FileHistory:
         self._known = known
 
 
-def _written(listed: dict[str, Any]) -> int:
-    """A memory file of this, as JSON."""
-    file = os.memfd_create("files", os.MFD_CLOEXEC)
-    with open(os.dup(file), "w", encoding="utf-8", errors="surrogateescape") as out:
-        out.write(json.dumps(listed))
-    return file
+def _rows(entries: dict[str, Entry]) -> Iterator[Told]:
+    for path, entry in entries.items():
+        told = Told(path, entry.kind, entry.mode, entry.modified_ns, same=entry.same)
+        if isinstance(entry.held, Content):
+            told.size = entry.held.size
+            told.chunks = [None if chunk is None else chunk.row for chunk in entry.held.chunks]
+        else:
+            told.target = entry.held or ""
+        yield told
 
 
-def _row(path: str, entry: Entry) -> list[object]:
-    held: object = entry.held
-    if isinstance(held, Content):
-        held = [held.size, [None if chunk is None else chunk.row for chunk in held.chunks]]
-    return [path, entry.kind, entry.mode, entry.modified_ns, held, entry.same]
-
-
-def _entry(row: list[Any], store: int) -> tuple[str, Entry]:
-    path, kind, mode, modified_ns, held, same = row
-    if isinstance(held, list):
-        size, chunks = held
-        held = Content(size, [None if chunk is None else _foreign(store, *chunk) for chunk in chunks])
-    return path, Entry(kind, mode, modified_ns, held, same)
+def _entry(told: Told, store: int) -> Entry:
+    held: Content | str | None = told.target or None
+    if told.kind == stat.S_IFREG:
+        held = Content(told.size, [None if chunk is None else _foreign(store, *chunk) for chunk in told.chunks])
+    return Entry(told.kind, told.mode, told.modified_ns, held, told.same)
 
 
 def _foreign(store: int, name: Any, pieces: list[list[int]], sparse: bool) -> Chunk:
