@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
-from cellblock.guard.portions import ticking
+from cellblock.guard.portions import mixed, ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
 from cellblock.guard.tables import BUILTIN_TYPES
@@ -266,6 +266,8 @@ def _hash(obj: Any, /) -> int:
 
 def _sum(values: Any, /, start: Any = 0) -> Any:
     if type(start) in sizes.NUMBERS:
+        if type(start) is sizes.Decimal or mixed(values):
+            return sum((one for one in values), start)
         few = type(values) in (list, tuple) and len(values) <= _FEW
         return sum(values if few else ticking(values), start)
     if isinstance(start, str | bytes | bytearray):
