@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import subprocess
 import sys
 import types
 from typing import Any
@@ -382,3 +383,20 @@ def test_signatures_are_those_of_cpython() -> None:
     )
     assert guarded(source).text == plain(source).text
     assert inspect.signature(dataclasses.dataclass)
+
+
+_FIRST = """
+from cellblock import Session
+from cellblock.guard.written import library
+with Session(trust_level="local") as session:
+    session.run("1")
+    before = library._program.cache_info().misses
+    cell = session.run("from dataclasses import dataclass\\n@dataclass\\nclass A:\\n    x: int\\nA(1).x")
+    print(cell.value, library._program.cache_info().misses - before)
+"""
+
+
+def test_first_dataclass_of_a_process_waits_for_no_source_of_the_library() -> None:
+    """It is checked before any cell runs, and counts to none."""
+    done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "1 0\n"

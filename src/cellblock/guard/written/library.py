@@ -11,6 +11,7 @@ by the gates, and where it asks for the classes that a class inherits from it is
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib.util
 from collections.abc import Callable
 from functools import cache
@@ -22,7 +23,7 @@ from cellblock.guard.check import check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.written.parts import GIVEN, PARTS
+from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
 if TYPE_CHECKING:
@@ -37,9 +38,19 @@ _subclasses: Callable[[type], list[type]] = vars(type)["__subclasses__"]
 
 @cache
 def _program(name: str) -> Program:
-    """The program of a module, checked once a process."""
+    """The program of a module, checked once a process. Nothing that is made for it is garbage before it is there."""
     spec: Any = importlib.util.find_spec(name)
-    return check(spec.loader.get_source(name), filename=spec.origin, plain=True, library=True)
+    source, collects = spec.loader.get_source(name), gc.isenabled()
+    gc.disable()
+    try:
+        return check(source, filename=spec.origin, plain=True, library=True)
+    finally:
+        if collects:
+            gc.enable()
+
+
+for _name in ("functools", "dataclasses"):  # which most others need, and many cells: it counts to none of them
+    _program(_name)
 
 
 def _program_of(text: str) -> Program:
@@ -109,11 +120,13 @@ class Library:
         if found is None:
             world = self._world
             members: dict[str, Any] = {}
+            if name not in PARTS or name in BESIDE:
+                members |= world.importer.inside(name)
             if name in PARTS:
-                members = PARTS[name](world)
-                for one in members.values():
+                parts = PARTS[name](world)
+                for one in parts.values():
                     world.calls.grant(one)
-            members = {**world.importer.inside(name), **members}
+                members |= parts
             if not members:
                 raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
             found = self._parts[name] = self.holding(members)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import _thread
 import abc
-import inspect
+import keyword
 import types
 import typing
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import namespace
 from cellblock.guard.refusal import denied
+from cellblock.guard.signatures import signature_of
 from cellblock.guard.stdlib.functions import OF_C
 from cellblock.guard.tables import names
 from cellblock.guard.written import records
@@ -69,7 +71,7 @@ def _inspect(world: World) -> dict[str, Any]:
         found = namespace(obj).get("__annotations__", {}) if isinstance(obj, type) else obj.__annotations__
         return dict(found)
 
-    return {"get_annotations": get_annotations} if hasattr(inspect, "get_annotations") else {}
+    return {"get_annotations": get_annotations, "signature": partial(signature_of, world)}
 
 
 _REPEATING = """
@@ -108,11 +110,15 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "inspect": _inspect,
     "typing": lambda world: {"_UnionGenericAlias": world.typeof_class(vars(typing)["_UnionGenericAlias"])},
     "builtins": lambda world: {"object": object},
+    "keyword": lambda world: {"iskeyword": keyword.iskeyword},
     "reprlib": _repeating,
     "weakref": _weak,
     "_thread": lambda world: {"RLock": _thread.RLock, "get_ident": _thread.get_ident},
 }
-"""By the name of a module: what library code has of it beside, or in place of, what a cell would."""
+"""By the name of a module: what library code has of it, in place of what a cell would have."""
+BESIDE = frozenset(("sys", "types", "typing"))
+"""Modules of which it has the rest that a cell would have, too."""
+
 
 def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]], Any]:
     return lambda world, space: make(world)
