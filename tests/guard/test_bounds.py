@@ -79,6 +79,7 @@ CASES = {
     "integers made by shifts and powers": "import decimal\nfor n in (999_999, 500_000, 262_143):\n    try:\n        decimal.Decimal(2) + 2 ** n\n    except OverflowError:\n        pass",
     "integers made of sums of products": "import math, decimal\na = (1 << 260_000) - 1\na = math.sumprod([a] * 2, [a] * 2) if hasattr(math, 'sumprod') else a\ndecimal.Decimal(a)",
     "rounding to many zeros": "round(1, -10**8)",
+    "arguments in a row": "x = bytearray(12_000_000)\nx.title(*x)",
     "a file in memory": "import io\nio.StringIO('a' * 40_000_000)",
 }
 """Calls that once froze the host for minutes or filled its memory."""
