@@ -400,3 +400,60 @@ def test_first_dataclass_of_a_process_waits_for_no_source_of_the_library() -> No
     """It is checked before any cell runs, and counts to none."""
     done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "1 0\n"
+
+
+STACKS = {
+    "entering a host's": "contextlib.ExitStack().enter_context(host)",
+    "leaving a host's": "contextlib.ExitStack().push(host)",
+    "calling what a host holds": "with contextlib.ExitStack() as stack:\n    stack.callback(host._pay)",
+    "closing a host's": "with contextlib.closing(host): pass",
+    "writing to a host's": "with contextlib.redirect_stdout(host): print('changed')",
+    "a module of the library's": (
+        "contextlib.redirect_stdout._stream = 'modules'\ncontextlib.redirect_stdout(host).__enter__()"
+    ),
+    "a class that the library asks": "isinstance(host, contextlib.AbstractContextManager) and print('CANARY')",
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_context_managers_of_the_library_reach_what_their_cell_does(stack: str) -> None:
+    """L1, L8: what they enter, leave, close and write to passes the gates."""
+    host = Host()
+    source = f"import contextlib\nhost = get()\n{STACKS[stack]}"
+    shown = guarded(source, Policy(also=RARE).cls(Host, include=["limit"]).fn(lambda: host, name="get"))
+    assert shown.error in ("SecurityError", "TypeError", None)
+    assert "changed" not in shown.text
+    assert "CANARY" not in shown.text
+    assert host.balance == 100
+
+
+def test_context_managers_of_the_library_do_as_pythons() -> None:
+    source = """
+import contextlib, decimal, io
+log = []
+@contextlib.contextmanager
+def managed(name):
+    try:
+        yield log.append(name)
+    except KeyError as error:
+        log.append(repr(error))
+@managed('decorated')
+def run(): return 7
+with contextlib.ExitStack() as stack:
+    stack.enter_context(managed('entered'))
+    held = stack.enter_context(io.StringIO())
+    stack.enter_context(decimal.localcontext()).prec = 3
+    stack.callback(log.append, str(decimal.Decimal(1) / 3))
+    stack.push(lambda kind, error, _: log.append(kind.__name__))
+    raise KeyError(1)
+written = io.StringIO()
+with contextlib.redirect_stdout(written), contextlib.redirect_stdout(io.StringIO()):
+    print('inner')
+print(log, run(), held.closed, repr(written.getvalue()), isinstance(stack, contextlib.AbstractContextManager))
+try:
+    with managed('raises'):
+        raise ValueError(2)
+except ValueError as error:
+    print(error.__context__, log[-1])
+"""
+    assert guarded(source, Policy()) == plain(source)

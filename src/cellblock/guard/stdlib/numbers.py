@@ -10,7 +10,7 @@ import operator
 import random
 import statistics
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import _GeneratorContextManager, contextmanager
 from dataclasses import replace
 from itertools import starmap
 from typing import Any
@@ -356,6 +356,7 @@ AUDITS = (
             ),
             audit(vars(decimal)["DecimalTuple"]),
             *(audit(kind, subclassable=True) for kind in vars(decimal).values() if _is_error(kind)),
+            TypeAudit(type=_GeneratorContextManager, constructable=False),
         ),
         note="contexts belong to threads, and a session has its own; digits and exponents are bounded",
     ),

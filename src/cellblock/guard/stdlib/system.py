@@ -122,6 +122,7 @@ def _catch_warnings(world: World) -> type:
             world.values["warnings"].pop()
             world.values["warnings as errors"] = self._errors
 
+    world.grant_types({catch_warnings: TypeAudit(type=catch_warnings)})
     return catch_warnings
 
 

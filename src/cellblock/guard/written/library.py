@@ -23,7 +23,7 @@ from cellblock.guard.check import check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS
+from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS, SET
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
 if TYPE_CHECKING:
@@ -73,11 +73,10 @@ class Library:
         self._parts: dict[str, Any] = {}
         self._linked: set[int] = set()
         self._files: set[str] = set()
-        self._kind: type | None = None
 
     def spelled(self) -> dict[str, Any]:
         """Functions that rewritten source of the library calls by names that no source can spell."""
-        asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
+        asked = self._asked()
         found = {spelling.LIBRARY + name: asked[name] for name in LIBRARY_READS}
         return found | {spelling.SETTABLE: self.settable, spelling.PUT: self.put}
 
@@ -129,14 +128,13 @@ class Library:
                 members |= parts
             if not members:
                 raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
-            found = self._parts[name] = self.holding(members)
+            found = self._parts[name] = self.holding(members, SET[name](world) if name in SET else {})
         return found
 
-    def holding(self, members: dict[str, Any]) -> Any:
+    def holding(self, members: dict[str, Any], properties: dict[str, Any] | None = None) -> Any:
         """A module as library code sees it: an object of a class of the world's own."""
-        if self._kind is None:
-            self._kind = self._world.classes.adopt(type("module", (), {"__module__": "builtins"}))
-        made: Any = object.__new__(self._kind)
+        kind = self._world.classes.adopt(type("module", (), {"__module__": "builtins", **(properties or {})}))
+        made: Any = object.__new__(kind)
         held(made).update(members)
         return made
 
@@ -148,6 +146,14 @@ class Library:
         self._link(program)
         if program.body is not None:
             eval(program.body, self._world.globals, {} if locals is None else locals)
+
+    def _asked(self) -> dict[str, Callable[[Any], Any]]:
+        """By name, what tells library code of an object where a cell is told nothing."""
+        raised: Any = BaseException.__traceback__  # type: ignore[attr-defined]
+        return {
+            "__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses,
+            "__traceback__": raised.__get__,
+        }  # fmt: skip
 
     def mro(self, kind: Any) -> tuple[Any, ...]:
         """`kind.__mro__`, of classes as the world sees them."""
@@ -172,6 +178,8 @@ class Library:
 
     def settable(self, value: Any, name: str) -> Any:
         """The object, if library code may set this name of the language's own on it."""
+        if name == "__traceback__" and isinstance(value, BaseException):
+            return value
         if name in LIBRARY_WRITES and issubclass(type(value), type) and self._world.classes.own(value):
             return value
         return self._world.gates.write(value, name)
@@ -186,7 +194,7 @@ class Library:
     def _functions(self) -> dict[str, Any]:
         """Built-in functions as library code has them."""
         get, put = self._world.builtins["getattr"], self._world.builtins["setattr"]
-        asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
+        asked = self._asked()
 
         def getattr(value: Any, name: str, default: Any = _MISSING, /) -> Any:
             try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import _thread
 import abc
 import keyword
+import sys
 import types
 import typing
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import namespace
+from cellblock.guard.anatomy import holder, lineage, namespace
 from cellblock.guard.refusal import denied
 from cellblock.guard.signatures import signature_of
 from cellblock.guard.stdlib.functions import OF_C
@@ -37,7 +38,17 @@ def _sys(world: World) -> dict[str, Any]:
         return get(self, name) is not None
 
     methods = {"get": get, "__getitem__": __getitem__, "__contains__": __contains__}
-    return {"modules": world.classes.adopt(type("modules", (), methods))()}
+    return {"modules": world.classes.adopt(type("modules", (), methods))(), "exc_info": sys.exc_info}
+
+
+def _stream(world: World, name: str) -> property:
+    """A stream of `sys`, which library code sets as a cell may."""
+
+    def put(self: Any, target: Any) -> None:
+        world.gates.read(target, "write")
+        world.redirect(name, [] if target is world.streams[name] else [target])
+
+    return property(lambda self: world.current(name), put)
 
 
 _KINDS = names(
@@ -99,6 +110,17 @@ def _repeating(world: World) -> dict[str, Any]:
     return made
 
 
+def _check_methods(kind: type, *methods: str) -> Any:
+    """True if a class has these methods, for `__subclasshook__`."""
+    places = [holder(lineage(kind), name) for name in methods]
+    missing = any(where is None or namespace(where)[name] is None for where, name in zip(places, methods, strict=True))
+    return NotImplemented if missing else True
+
+
+def _binding(world: World) -> Callable[[Any, Any], Any]:
+    return lambda function, value: types.MethodType(world.calls.given(function), value)
+
+
 def _weak(world: World) -> dict[str, Any]:
     return {"WeakKeyDictionary": dict}
 
@@ -113,11 +135,17 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "keyword": lambda world: {"iskeyword": keyword.iskeyword},
     "reprlib": _repeating,
     "weakref": _weak,
+    "os": lambda world: {"environ": {}},
+    "_collections_abc": lambda world: {"_check_methods": _check_methods},
     "_thread": lambda world: {"RLock": _thread.RLock, "get_ident": _thread.get_ident},
 }
 """By the name of a module: what library code has of it, in place of what a cell would have."""
-BESIDE = frozenset(("sys", "types", "typing"))
+BESIDE = frozenset(("abc", "sys", "types", "typing"))
 """Modules of which it has the rest that a cell would have, too."""
+SET: dict[str, Callable[[World], dict[str, Any]]] = {
+    "sys": lambda world: {name: _stream(world, name) for name in ("stdout", "stderr")}
+}
+"""By the name of a module: the attributes that it may set, as properties."""
 
 
 def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]], Any]:
@@ -126,6 +154,7 @@ def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]],
 
 GIVEN: dict[str, dict[str, Callable[[World, dict[str, Any]], Any]]] = {
     "functools": {name: _as_it_is(make) for name, make in OF_C.items()},
+    "contextlib": {"MethodType": _as_it_is(_binding)},
     "dataclasses": {
         "_process_class": records.checking,
         "_add_slots": records.remembering,
