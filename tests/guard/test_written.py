@@ -457,3 +457,40 @@ except ValueError as error:
     print(error.__context__, log[-1])
 """
     assert guarded(source, Policy()) == plain(source)
+
+
+def test_parsers_of_arguments_do_as_pythons() -> None:
+    source = """
+import argparse
+parser = argparse.ArgumentParser(
+    prog='tool', description='does %(prog)s things', formatter_class=argparse.ArgumentDefaultsHelpFormatter
+)
+parser.add_argument('name', help='the name')
+parser.add_argument('-n', '--number', type=int, default=3, metavar='N', help='a number of %(type)s')
+parser.add_argument('--color', action=argparse.BooleanOptionalAction)
+parser.add_argument('--list', nargs='*', choices=['a', 'b'])
+parser.add_argument('-v', action='count', default=0)
+group = parser.add_argument_group('group', 'of its own')
+group.add_argument('--more', action='append')
+either = parser.add_mutually_exclusive_group()
+either.add_argument('--one')
+either.add_argument('--other')
+print(parser.parse_args('me -n 5 --no-color -vv --more 1 --more 2 --list a'.split()), parser.get_default('number'))
+parser.print_help()
+for words in ('me -n x', '', 'me --list z', 'me --one 1 --other 2', '-h', 'me --nope'):
+    try:
+        parser.parse_args(words.split())
+    except SystemExit as ended:
+        print('exit', ended.code)
+class Upper(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, values.upper())
+outer = argparse.ArgumentParser(prog='outer')
+commands = outer.add_subparsers(dest='command', required=True)
+inner = commands.add_parser('run', aliases=['r'])
+inner.add_argument('--up', action=Upper)
+inner.set_defaults(call=lambda found: found.up)
+found, rest = outer.parse_known_args(['run', '--up', 'a', '--rest'])
+print(found.command, found.call(found), rest, argparse.Namespace(a=1) == argparse.Namespace(a=1))
+"""
+    assert guarded(source, Policy()) == plain(source)

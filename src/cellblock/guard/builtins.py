@@ -112,7 +112,7 @@ def _namespaces(world: World) -> dict[str, object]:
 
     def here() -> dict[str, object]:
         frame = sys._getframe(2)
-        if frame.f_globals is not world.globals:
+        if frame.f_globals is not world.globals and frame.f_globals not in world.library:
             raise denied("locals() is for the code's own functions", "name")
         return world.shown(frame.f_globals if frame.f_code.co_name == "<module>" else frame.f_locals)
 

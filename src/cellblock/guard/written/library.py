@@ -22,6 +22,7 @@ from cellblock.guard.anatomy import held, lineage, plain
 from cellblock.guard.check import check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
+from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS, SET
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
@@ -224,7 +225,10 @@ class Library:
         def issubclass(kind: Any, kinds: Any, /) -> bool:
             return builtins.issubclass(kind._kind if type(kind) is TypeStandIn else kind, kinds)
 
-        mine = (getattr, hasattr, setattr, issubclass)
+        def open(*_: Any, **__: Any) -> Any:
+            raise denied("open() is not granted", "builtin")
+
+        mine = (open, getattr, hasattr, setattr, issubclass)
         return {one.__name__: one for one in mine} | {"exec": self.execute}
 
     def _link(self, program: Program) -> None:

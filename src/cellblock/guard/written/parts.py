@@ -5,6 +5,8 @@ from __future__ import annotations
 import _thread
 import abc
 import keyword
+import os
+import shutil
 import sys
 import types
 import typing
@@ -121,6 +123,10 @@ def _binding(world: World) -> Callable[[Any, Any], Any]:
     return lambda function, value: types.MethodType(world.calls.given(function), value)
 
 
+def _shutil(world: World) -> dict[str, Any]:
+    return {"get_terminal_size": lambda: world.library.holding({"columns": shutil.get_terminal_size().columns})}
+
+
 def _weak(world: World) -> dict[str, Any]:
     return {"WeakKeyDictionary": dict}
 
@@ -135,7 +141,9 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "keyword": lambda world: {"iskeyword": keyword.iskeyword},
     "reprlib": _repeating,
     "weakref": _weak,
-    "os": lambda world: {"environ": {}},
+    "os": lambda world: {"environ": {}, "path": world.library.holding({"basename": os.path.basename})},
+    "shutil": _shutil,
+    "gettext": lambda world: {"gettext": lambda text: text, "ngettext": lambda one, many, n: one if n == 1 else many},
     "_collections_abc": lambda world: {"_check_methods": _check_methods},
     "_thread": lambda world: {"RLock": _thread.RLock, "get_ident": _thread.get_ident},
 }
