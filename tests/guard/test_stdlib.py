@@ -250,7 +250,7 @@ REFUSED = {
     "attributes in a log's format": "import logging\nlogging.basicConfig(format='{args.__class__}', style='{')",
     "source that is timed": "import timeit\ntimeit.timeit('().__class__.__base__')",
     "files by their paths": "import pathlib\npathlib.Path('x').read_text()",
-    "words of a file": "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@').parse_args(['@/etc/passwd'])",
+    "words of a file": "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@').parse_args(['@x'])",
     "callbacks of references": "import weakref\nclass A: pass\nweakref.ref(A(), print)",
     "deep literals": "import ast\nast.literal_eval('[' * 10000)",
     "documents with entities": "import xml.etree.ElementTree as E\n"
