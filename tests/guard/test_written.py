@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import pathlib
 import subprocess
 import sys
 import types
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from runner import guarded, plain
 
+from cellblock.guard.signals import Ending
 from cellblock.policy import RARE, Policy
 
 
@@ -494,3 +496,83 @@ found, rest = outer.parse_known_args(['run', '--up', 'a', '--rest'])
 print(found.command, found.call(found), rest, argparse.Namespace(a=1) == argparse.Namespace(a=1))
 """
     assert guarded(source, Policy()) == plain(source)
+
+
+def test_time_in_which_source_of_the_library_is_checked_does_not_count_to_a_limit() -> None:
+    """It is checked once a process, in whichever cell imports a module first."""
+    ending = Ending()
+    ending.begin()
+    ending.excused = 60.0
+    assert ending.raise_in("timeout", ending.cell)
+    assert not ending.flag
+    ending.begin()
+    assert ending.excused == 0.0
+    ending.thread = -1  # no thread's, which it would end
+    assert ending.raise_in("timeout", ending.cell)
+    assert ending.flag
+
+
+def test_loggers_do_as_pythons() -> None:
+    source = """
+import io, logging, sys
+written = io.StringIO()
+form = '%(asctime)s|%(levelname)-8s|%(name)s|%(funcName)s|%(lineno)d|%(message)s'
+logging.root.handlers.clear() if hasattr(logging, 'root') else None
+logging.basicConfig(stream=written, level=logging.DEBUG, format=form, datefmt='X', force=True)
+log = logging.getLogger('a.b')
+def run():
+    log.info('text %s %d', 'x', 3)
+    log.warning('dict %(key)s', {'key': 1})
+run()
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception('bad')
+logging.error('root')
+print(written.getvalue().count('ZeroDivisionError'), [line for line in written.getvalue().splitlines() if '|' in line])
+class Kept(logging.Handler):
+    def emit(self, record):
+        records.append((record.getMessage(), record.levelname, record.funcName))
+class Filter(logging.Filter):
+    def filter(self, record):
+        return 'secret' not in record.getMessage()
+records = []
+other = logging.getLogger('other')
+other.propagate = False
+other.setLevel('INFO')
+other.addHandler(Kept())
+other.addFilter(Filter())
+for text in ('open', 'secret'):
+    other.debug(text)
+    other.info(text)
+logging.LoggerAdapter(other, {'key': 1}).log(25, 'adapted')
+print(records, other.isEnabledFor(10), other, other.parent)
+shown = logging.StreamHandler(sys.stdout)
+other.addHandler(shown)
+for style, form in (('{', '{levelname}:{message}'), ('$', '$levelname $message')):
+    shown.setFormatter(logging.Formatter(form, style=style))
+    other.error(style)
+print(logging.getLevelName(20), logging.getLogger('a').getChild('b') is log, log.getEffectiveLevel(), log.hasHandlers())
+"""
+    assert guarded(source, Policy()) == plain(source)
+
+
+LOGS = {
+    "to a file": "logging.basicConfig(filename='/tmp/made-by-a-cell', force=True)",
+    "to a host's": "logging.StreamHandler(host).emit(logging.makeLogRecord({'msg': 'changed'}))",
+    "of a host's names": "logging.Formatter('{one._secret}', style='{').format(logging.makeLogRecord({'one': host}))",
+    "of a frame": "logging.Formatter('{exc.f_back}', style='{').format(logging.makeLogRecord({'exc': host}))",
+    "of a width": "logging.info('%999999999d', 1) or logging.error('%999999999d', 1)",
+}
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_loggers_reach_what_their_cell_does(log: str) -> None:
+    """L1, L5: names, files and widths of a log pass the gates."""
+    host = Host()
+    policy = Policy(also=RARE).cls(Host, include=["limit"]).fn(lambda: host, name="get")
+    shown = guarded(f"import logging\nhost = get()\n{LOGS[log]}", policy)
+    assert shown.error in ("SecurityError", "MemoryError", None)
+    assert "CANARY" not in shown.text + shown.message
+    assert "changed" not in shown.text
+    assert not pathlib.Path("/tmp/made-by-a-cell").exists()

@@ -103,7 +103,11 @@ class Classes:
         def finish(name: str, bases: tuple[type, ...], defined: Any, /, **named: Any) -> Any:
             if bases is not given and bases != given:
                 defined["__orig_bases__"] = given
-            self._require_namespace(defined, metaclass, hooks=body.__globals__ in self._world.library)
+            library = body.__globals__ in self._world.library
+            if library:  # it is without what a cell's class could not define
+                for name in [one for one in dict.keys(defined) if is_dunder(one) and one not in DEFINABLE]:
+                    dict.pop(defined, name)
+            self._require_namespace(defined, metaclass, hooks=library)
             self._require_methods(bases, defined)
             found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)

@@ -337,7 +337,7 @@ WRITABLE = (
 )
 """Names with two underscores that may be set, on what the code itself made."""
 
-LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__", "__traceback__"])
+LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__", "__traceback__", "__code__"])
 """Attributes that source of the library reads: of classes, as far as its world knows them, and of exceptions."""
 
 LIBRARY_WRITES = frozenset(

@@ -194,7 +194,7 @@ class Rewriter:
         scope.bound.setdefault(name, []).append(by)
         if name in RESERVED or name == "__class__" or "." in name:
             self._refuse("name", f"{name} cannot be bound", at)
-        elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE:
+        elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE and not self._library:
             self._refuse("class", f"a class cannot define {name}", at)
         elif scope.kind == "class" and name in HOOKS:
             self._feature("hooks", f"defining {name} is switched off", at)
@@ -205,7 +205,7 @@ class Rewriter:
             self._binds(name, node, scope)
         elif name in REFUSED_BUILTINS:
             self._builtins.append(node)
-        elif name in RESERVED:
+        elif name in RESERVED and not (self._library and name == "__path__"):
             rule = "import" if name == "__import__" else "name"
             self._refuse(rule, f"{name} is not granted", node)
 

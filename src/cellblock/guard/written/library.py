@@ -13,8 +13,10 @@ from __future__ import annotations
 import builtins
 import gc
 import importlib.util
+import types
 from collections.abc import Callable
 from functools import cache
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
@@ -92,15 +94,21 @@ class Library:
             found = self._spaces[name] = {"__name__": name, "__doc__": None, "__builtins__": self._world.builtins}
             self._by_globals[id(found)] = name
             found.update(self._functions())
+            began = perf_counter()
             program = _program(name)
+            self._world.ending.excused += perf_counter() - began
             self._files.add(program.filename)
             self._link(program)
             if program.body is not None:
                 eval(program.body, found)
             for one, make in GIVEN.get(name, {}).items():
                 given = make(self._world, found)
-                found[one] = given
                 self._world.calls.grant(given)
+                of, _, method = one.rpartition(".")
+                if of:
+                    type.__setattr__(found[of], method, given)
+                else:
+                    found[one] = given
         return found
 
     def is_part(self, kind: type) -> bool:
@@ -153,8 +161,13 @@ class Library:
         raised: Any = BaseException.__traceback__  # type: ignore[attr-defined]
         return {
             "__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses,
-            "__traceback__": raised.__get__,
+            "__traceback__": raised.__get__, "__code__": self._code,
         }  # fmt: skip
+
+    def _code(self, function: Any) -> Any:
+        """The name of the file of a function's code, and nothing else of that."""
+        code: types.CodeType = types.FunctionType.__code__.__get__(function)  # type: ignore[attr-defined]
+        return self.holding({"co_filename": code.co_filename})
 
     def mro(self, kind: Any) -> tuple[Any, ...]:
         """`kind.__mro__`, of classes as the world sees them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import abc
 import keyword
 import os
@@ -127,8 +126,56 @@ def _shutil(world: World) -> dict[str, Any]:
     return {"get_terminal_size": lambda: world.library.holding({"columns": shutil.get_terminal_size().columns})}
 
 
+def _os(world: World) -> dict[str, Any]:
+    """Paths as texts, with nothing of where they lead."""
+    path = {name: getattr(os.path, name) for name in ("basename", "splitext")}
+    path |= dict.fromkeys(("abspath", "normcase"), lambda text: text)
+    return {"environ": {}, "path": world.library.holding(path), "fspath": lambda text: text, "getpid": lambda: 0}
+
+
+def _threading(world: World) -> dict[str, Any]:
+    """The one thread of a world, in which no lock waits."""
+    current = world.library.holding({"name": "MainThread"})
+    methods = dict.fromkeys(("acquire", "release", "__enter__", "__exit__"), lambda self, *_: None)
+    lock = world.classes.adopt(type("RLock", (), methods))
+    return {"RLock": lock, "get_ident": lambda: 0, "current_thread": lambda: current}
+
+
+def _traceback(world: World) -> dict[str, Any]:
+    from cellblock.guard.stdlib.reports import shown
+
+    def print_exception(kind: Any, error: Any, where: Any, limit: Any = None, file: Any = None) -> None:
+        world.gates.read(file, "write").write(shown(error))
+
+    return {"print_exception": print_exception}
+
+
+def _calling(world: World) -> Callable[..., tuple[Any, ...]]:
+    """The place in the code's own source from which a logger was called."""
+
+    def find(self: Any, stack_info: Any = False, stacklevel: Any = 1) -> tuple[Any, ...]:
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_globals is not world.globals:
+            frame = frame.f_back
+        if frame is None:
+            return "<cell>", 0, "<module>", None
+        return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, None
+
+    return find
+
+
+def _failing(world: World) -> Callable[..., None]:
+    from cellblock.guard.stdlib.reports import shown
+
+    def fail(self: Any, record: Any) -> None:
+        world.say("stderr", f"--- Logging error ---\n{shown(sys.exception())}")
+
+    return fail
+
+
 def _weak(world: World) -> dict[str, Any]:
-    return {"WeakKeyDictionary": dict}
+    kinds = {"WeakKeyDictionary": dict, "WeakValueDictionary": dict, "WeakSet": set}
+    return {**kinds, "ref": lambda value, drop=None: lambda: value}
 
 
 PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
@@ -141,14 +188,18 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "keyword": lambda world: {"iskeyword": keyword.iskeyword},
     "reprlib": _repeating,
     "weakref": _weak,
-    "os": lambda world: {"environ": {}, "path": world.library.holding({"basename": os.path.basename})},
+    "os": _os,
+    "io": lambda world: {"text_encoding": lambda encoding: encoding},
+    "threading": _threading,
+    "traceback": _traceback,
+    "atexit": lambda world: {"register": lambda function: function},
     "shutil": _shutil,
     "gettext": lambda world: {"gettext": lambda text: text, "ngettext": lambda one, many, n: one if n == 1 else many},
     "_collections_abc": lambda world: {"_check_methods": _check_methods},
-    "_thread": lambda world: {"RLock": _thread.RLock, "get_ident": _thread.get_ident},
+    "_thread": _threading,
 }
 """By the name of a module: what library code has of it, in place of what a cell would have."""
-BESIDE = frozenset(("abc", "sys", "types", "typing"))
+BESIDE = frozenset(("abc", "io", "sys", "types", "typing"))
 """Modules of which it has the rest that a cell would have, too."""
 SET: dict[str, Callable[[World], dict[str, Any]]] = {
     "sys": lambda world: {name: _stream(world, name) for name in ("stdout", "stderr")}
@@ -162,6 +213,7 @@ def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]],
 
 GIVEN: dict[str, dict[str, Callable[[World, dict[str, Any]], Any]]] = {
     "functools": {name: _as_it_is(make) for name, make in OF_C.items()},
+    "logging": {"Logger.findCaller": _as_it_is(_calling), "Handler.handleError": _as_it_is(_failing)},
     "contextlib": {"MethodType": _as_it_is(_binding)},
     "dataclasses": {
         "_process_class": records.checking,
