@@ -576,3 +576,26 @@ def test_loggers_reach_what_their_cell_does(log: str) -> None:
     assert "CANARY" not in shown.text + shown.message
     assert "changed" not in shown.text
     assert not pathlib.Path("/tmp/made-by-a-cell").exists()
+
+
+def test_texts_are_wrapped_and_filled_in_as_pythons() -> None:
+    source = """
+import string, textwrap
+text = 'The quick brown fox jumps over the lazy dog-eared  page. ' * 5
+print(textwrap.fill(text, 40, initial_indent='* ', subsequent_indent='  '), textwrap.shorten(text, 50))
+print(textwrap.wrap('a\\tb ' * 9, 20, tabsize=4), textwrap.dedent('  a\\n    b'), textwrap.indent('a\\nb', '> '))
+class Percent(string.Template):
+    delimiter = '%'
+print(Percent('%x').substitute(x=3), string.Template('$a ${b} $$ $c').safe_substitute(a=1, b=2), string.capwords('a b'))
+class Upper(string.Formatter):
+    def get_value(self, key, given, named):
+        return key.upper() if isinstance(key, str) else super().get_value(key, given, named)
+print(Upper().format('{abc} {0[1]:>5} {0!r}', 'xy'))
+"""
+    assert guarded(source, Policy()) == plain(source)
+
+
+def test_formatters_of_the_library_read_no_attributes() -> None:
+    """L1: a text says which."""
+    shown = guarded("import string\nprint(string.Formatter().format('{0.__class__}', 1))", Policy(also=RARE))
+    assert (shown.error, shown.text) == ("SecurityError", "")

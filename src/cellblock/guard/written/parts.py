@@ -126,6 +126,19 @@ def _shutil(world: World) -> dict[str, Any]:
     return {"get_terminal_size": lambda: world.library.holding({"columns": shutil.get_terminal_size().columns})}
 
 
+def _string_parts(world: World) -> dict[str, Any]:
+    import _string  # type: ignore[import-not-found]
+
+    return {name: getattr(_string, name) for name in ("formatter_parser", "formatter_field_name_split")}
+
+
+def _no_attributes(world: World) -> Callable[..., Any]:
+    def getattr(value: Any, name: str) -> Any:
+        raise denied("Format string attribute access not allowed", "format")
+
+    return getattr
+
+
 def _os(world: World) -> dict[str, Any]:
     """Paths as texts, with nothing of where they lead."""
     path = {name: getattr(os.path, name) for name in ("basename", "splitext")}
@@ -191,6 +204,7 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "os": _os,
     "io": lambda world: {"text_encoding": lambda encoding: encoding},
     "threading": _threading,
+    "_string": _string_parts,
     "traceback": _traceback,
     "atexit": lambda world: {"register": lambda function: function},
     "shutil": _shutil,
@@ -214,6 +228,7 @@ def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]],
 GIVEN: dict[str, dict[str, Callable[[World, dict[str, Any]], Any]]] = {
     "functools": {name: _as_it_is(make) for name, make in OF_C.items()},
     "logging": {"Logger.findCaller": _as_it_is(_calling), "Handler.handleError": _as_it_is(_failing)},
+    "string": {"getattr": _as_it_is(_no_attributes)},
     "contextlib": {"MethodType": _as_it_is(_binding)},
     "dataclasses": {
         "_process_class": records.checking,
