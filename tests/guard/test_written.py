@@ -578,6 +578,22 @@ def test_loggers_reach_what_their_cell_does(log: str) -> None:
     assert not pathlib.Path("/tmp/made-by-a-cell").exists()
 
 
+@pytest.mark.parametrize("name", ["__setattr__", "__getstate__", "__mro__", "__traceback__", "__class__"])
+def test_words_set_nothing_that_their_cell_could_not(name: str) -> None:
+    """L3: `argparse` sets attributes by names that it is told."""
+    source = f"""
+import argparse
+class A: pass
+parser = argparse.ArgumentParser()
+parser.add_argument('--x', dest={name!r}, type=lambda text: leaked)
+parser.parse_args(['--x', '1'], namespace=A)
+A().x = 1
+print('set')
+"""
+    shown = guarded(source, Policy(also=RARE), {"leaked": exec})
+    assert (shown.error, shown.text) == ("SecurityError", "")
+
+
 def test_texts_are_wrapped_and_filled_in_as_pythons() -> None:
     source = """
 import string, textwrap

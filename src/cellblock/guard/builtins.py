@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
@@ -266,7 +267,7 @@ def _hash(obj: Any, /) -> int:
 
 def _sum(values: Any, /, start: Any = 0) -> Any:
     if type(start) in sizes.NUMBERS:
-        if type(start) is sizes.Decimal or mixed(values):
+        if type(start) is Decimal or mixed(values):
             return sum((one for one in values), start)
         few = type(values) in (list, tuple) and len(values) <= _FEW
         return sum(values if few else ticking(values), start)

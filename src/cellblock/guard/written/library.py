@@ -93,7 +93,7 @@ class Library:
         if found is None:
             found = self._spaces[name] = {"__name__": name, "__doc__": None, "__builtins__": self._world.builtins}
             self._by_globals[id(found)] = name
-            found.update(self._functions())
+            found.update(self._functions(name))
             began = perf_counter()
             program = _program(name)
             self._world.ending.excused += perf_counter() - began
@@ -166,7 +166,7 @@ class Library:
 
     def _code(self, function: Any) -> Any:
         """The name of the file of a function's code, and nothing else of that."""
-        code: types.CodeType = types.FunctionType.__code__.__get__(function)  # type: ignore[attr-defined]
+        code: types.CodeType = types.FunctionType.__code__.__get__(function)
         return self.holding({"co_filename": code.co_filename})
 
     def mro(self, kind: Any) -> tuple[Any, ...]:
@@ -205,8 +205,11 @@ class Library:
             value = gates.write(value, plain(name))
         object.__setattr__(value, name, new)
 
-    def _functions(self) -> dict[str, Any]:
-        """Built-in functions as library code has them."""
+    def _functions(self, module: str) -> dict[str, Any]:
+        """Built-in functions as code of a module of the library has them.
+
+        Only where it chooses the names itself are they asked for, and set, past what a cell may: `argparse` is told.
+        """
         get, put = self._world.builtins["getattr"], self._world.builtins["setattr"]
         asked = self._asked()
 
@@ -231,6 +234,8 @@ class Library:
 
         def setattr(value: Any, name: str, new: Any, /) -> None:
             if name in LIBRARY_WRITES:
+                if not name.startswith("__dataclass_"):
+                    new = self._world.calls.method(name, new)
                 type.__setattr__(self.settable(value, name), name, new)
             else:
                 put(value, name, new)
@@ -241,8 +246,10 @@ class Library:
         def open(*_: Any, **__: Any) -> Any:
             raise denied("open() is not granted", "builtin")
 
-        mine = (open, getattr, hasattr, setattr, issubclass)
-        return {one.__name__: one for one in mine} | {"exec": self.execute}
+        found: dict[str, Any] = {"open": open, "issubclass": issubclass}
+        if module in ("functools", "dataclasses"):
+            found |= {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "exec": self.execute}
+        return found
 
     def _link(self, program: Program) -> None:
         if id(program) not in self._linked:
