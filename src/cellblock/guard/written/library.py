@@ -158,7 +158,7 @@ class Library:
 
     def _asked(self) -> dict[str, Callable[[Any], Any]]:
         """By name, what tells library code of an object where a cell is told nothing."""
-        raised: Any = BaseException.__traceback__  # type: ignore[attr-defined]
+        raised: Any = BaseException.__traceback__
         return {
             "__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses,
             "__traceback__": raised.__get__, "__code__": self._code,
@@ -166,7 +166,8 @@ class Library:
 
     def _code(self, function: Any) -> Any:
         """The name of the file of a function's code, and nothing else of that."""
-        code: types.CodeType = types.FunctionType.__code__.__get__(function)
+        get: Any = types.FunctionType.__code__
+        code: types.CodeType = get.__get__(function)
         return self.holding({"co_filename": code.co_filename})
 
     def mro(self, kind: Any) -> tuple[Any, ...]:
