@@ -38,7 +38,7 @@ DICTS = ("dict.fromkeys(range({n}))", "{{A: A}}", "{{}}", "dict.fromkeys(keys({c
 DEQUES = ("deque([A]) * {n}", "deque(range({n}))", "deque([0] * {n}, {n})", "deque([A, B] * {n})")
 COUNTERS = ("Counter('abc')", "Counter(range({n}))", "Counter({{'a': {n}}})", "Counter(keys({c}))")
 ARRAYS = ("array('b', [1]) * {n}", "array('d', [1.5]) * {n}")
-DECIMALS = ("Decimal('1e90000')", "Decimal(3) ** 30_000", "Decimal('9' * 90_000)", "Decimal(2).sqrt()", "Decimal('1e-90000')")
+DECIMALS = ("Decimal('1e74000')", "Decimal(3) ** 30_000", "Decimal('9' * 74_000)", "Decimal(2).sqrt()", "Decimal('1e-74000')")
 PATTERNS = ("re.compile('(a|a)*b')", "re.compile('a')", "re.compile('(a*)*$')", "re.compile('.*?' * 9 + 'b')")
 FILES = ("io.StringIO('a' * {n})", "io.BytesIO(b'a' * {n})", "io.StringIO()", "io.BytesIO()", "io.StringIO('a\\n' * {n})")
 ENDLESS = (
@@ -47,7 +47,7 @@ ENDLESS = (
     *("(x for x in count())", "filter(None, repeat(0))", "chain(*[[0] * {n}] * 900)", "zip_longest(*[[1]] * 900, A)"),
     *("iter(keys({c}))", "islice(count(), {n})", "accumulate(repeat(1))", "map(tuple, repeat(A))", "range({n})"),
 )
-OTHERS = ("len", "str", "None", "lambda *x: x", "True", "Decimal('1e90000')", "1.5", "A", "B", "Fraction(1, 3)")
+OTHERS = ("len", "str", "None", "lambda *x: x", "True", "Decimal('1e74000')", "1.5", "A", "B", "Fraction(1, 3)")
 HELD = {
     str: TEXTS, bytes: BYTES, bytearray: ("bytearray({n})",), list: LISTS, tuple: TUPLES, set: SETS, frozenset: ("frozenset(range({n}))",),
     dict: DICTS, deque: DEQUES, Counter: COUNTERS, array: ARRAYS, Decimal: DECIMALS, int: INTS, re.Pattern: PATTERNS,
@@ -115,7 +115,7 @@ def program(number: int, granted: list[tuple[str, str, tuple[str, ...], int]]) -
     def value(*pools: tuple[str, ...]) -> str:
         form = chance.choice(chance.choice(pools or POOLS))
         n, c = chance.choice(SIZES), chance.choice((3, 900, 12_000))
-        return form.format(n=n, m=chance.choice((30, 9_000, 400_000, 990_000)), c=c)
+        return form.format(n=n, m=chance.choice((30, 9_000, 120_000, 260_000)), c=c)
 
     imports, called, makers, most = chance.choice(granted)
     given = ", ".join("*a" if chance.random() < 0.05 else name for name in "abcd"[: chance.randint(min(most, 1), max(most, 0))])

@@ -23,6 +23,8 @@ _QUICK = 25
 _KEYS = "keys = [n * (2**61 - 1) for n in range(30_000)]\n"
 _ROWS = "a, b = tuple(range(300_000)), tuple(range(300_000))\nrows = [(a if n % 2 else b, -n) for n in range(10_000)]\n"
 
+_LARGE = "import decimal\na, x = (1 << 262_143) - 1, decimal.Decimal(2).sqrt()\n"
+
 CASES = {
     "searching from the end": "('a' * 480_000).rfind('ab' + 'a' * 240_000)",
     "searching from the end for its place": "('a' * 480_000).rindex('ab' + 'a' * 240_000)",
@@ -61,8 +63,23 @@ CASES = {
     "looking whether it is there": _ROWS + "def f(a, b): return b in a\nf([a + (1,)] * 10_000, b + (2,))",
     "bytes that become a list": "list(b'x' * 20_000_000)",
     "bytes by another name": "made = bytearray\nmade(200_000_000)",
-    "a decimal number that becomes an integer": "import decimal\nint(decimal.Decimal('1e99999') ** 9)",
-    "dividing large integers": "((1 << 999_999) - 1) // ((1 << 500_000) - 1)",
+    "a decimal number that becomes an integer": "import decimal\nint(decimal.Decimal('1e74000') ** 9)",
+    "dividing large integers": "((1 << 262_000) - 1) // ((1 << 131_000) - 1)",
+    "an integer that becomes a decimal number": _LARGE + "x.shift(a)",
+    "integers that become decimal numbers": _LARGE + "x.fma(a, a)",
+    "in a context": _LARGE + "decimal.getcontext().fma(a, a, a)",
+    "by an operator": _LARGE + "x + a",
+    "by a comparison": _LARGE + "x < a",
+    "by a constructor": _LARGE + "decimal.Decimal(a)",
+    "a sum of them": _LARGE + "sum([x] + [0] * 200_000 + [a] * 900)",
+    "a sum that begins with one": _LARGE + "sum([0] * 200_000 + [a] * 900, x)",
+    "the largest of them": _LARGE + "max([x] + [a] * 900)",
+    "sorting them": _LARGE + "sorted([x, a] * 900)",
+    "counting one among them": _LARGE + "([x] * 900).count(a)",
+    "integers made by shifts and powers": "import decimal\nfor n in (999_999, 500_000, 262_143):\n    try:\n        decimal.Decimal(2) + 2 ** n\n    except OverflowError:\n        pass",
+    "integers made of sums of products": "import math, decimal\na = (1 << 260_000) - 1\na = math.sumprod([a] * 2, [a] * 2) if hasattr(math, 'sumprod') else a\ndecimal.Decimal(a)",
+    "rounding to many zeros": "round(1, -10**8)",
+    "arguments in a row": "x = bytearray(12_000_000)\nx.title(*x)",
     "a file in memory": "import io\nio.StringIO('a' * 40_000_000)",
 }
 """Calls that once froze the host for minutes or filled its memory."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import html
 import io
 import math
 import os
 import re
 import subprocess
 import sys
-import textwrap
 import types
 import typing
 from collections.abc import Callable
@@ -283,17 +283,17 @@ def test_what_a_granted_object_hands_out_is_called_under_any_name(source: str) -
 
 @pytest.mark.parametrize("name", ["x", "__annotations__", "__doc__", "__module__", "__wrapped__", "__name__", "_x"])
 @pytest.mark.parametrize(
-    "target", ["textwrap.dedent", "len", "typing.AnyStr", "given", "functools.partial", "[].append"]
+    "target", ["html.escape", "len", "typing.AnyStr", "given", "functools.partial", "[].append"]
 )
 def test_nothing_is_set_on_what_the_code_did_not_make(target: str, name: str) -> None:
     def given() -> None: ...
 
     before = {one: getattr(given, one, None) for one in ("x", "__annotations__", "__doc__", "__name__")}
-    source = f"import functools, textwrap, typing\nt = {target}\nsetattr(t, {name!r}, 'changed')"
+    source = f"import functools, html, typing\nt = {target}\nsetattr(t, {name!r}, 'changed')"
     assert guarded(source, Policy(), {"given": given}).error in ("SecurityError", "AttributeError", "TypeError")
     assert before == {one: getattr(given, one, None) for one in before}
     assert "changed" not in (
-        str(getattr(textwrap.dedent, name, "")),
+        str(getattr(html.escape, name, "")),
         str(getattr(len, name, "")),
         typing.AnyStr.__name__,
     )

@@ -247,10 +247,11 @@ print(repr(out.getvalue().splitlines()[0]), out.getvalue().splitlines()[-1])
 
 REFUSED = {
     "a log to a file": "import logging\nlogging.basicConfig(filename='/tmp/x')",
-    "attributes in a log's format": "import logging\nlogging.basicConfig(format='{args.__class__}', style='{')",
+    "attributes in a log's format": "import logging\n"
+    "logging.Formatter('{args.__class__}', style='{').format(logging.makeLogRecord({'args': ()}))",
     "source that is timed": "import timeit\ntimeit.timeit('().__class__.__base__')",
     "files by their paths": "import pathlib\npathlib.Path('x').read_text()",
-    "words of a file": "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@')",
+    "words of a file": "import argparse\nargparse.ArgumentParser(fromfile_prefix_chars='@').parse_args(['@x'])",
     "callbacks of references": "import weakref\nclass A: pass\nweakref.ref(A(), print)",
     "deep literals": "import ast\nast.literal_eval('[' * 10000)",
     "documents with entities": "import xml.etree.ElementTree as E\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import pathlib
+import subprocess
 import sys
 import types
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from runner import guarded, plain
 
+from cellblock.guard.signals import Ending
 from cellblock.policy import RARE, Policy
 
 
@@ -382,3 +385,233 @@ def test_signatures_are_those_of_cpython() -> None:
     )
     assert guarded(source).text == plain(source).text
     assert inspect.signature(dataclasses.dataclass)
+
+
+_FIRST = """
+from cellblock import Session
+from cellblock.guard.written import library
+with Session(trust_level="local") as session:
+    session.run("1")
+    before = library._program.cache_info().misses
+    cell = session.run("from dataclasses import dataclass\\n@dataclass\\nclass A:\\n    x: int\\nA(1).x")
+    print(cell.value, library._program.cache_info().misses - before)
+"""
+
+
+def test_first_dataclass_of_a_process_waits_for_no_source_of_the_library() -> None:
+    """It is checked before any cell runs, and counts to none."""
+    done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "1 0\n"
+
+
+STACKS = {
+    "entering a host's": "contextlib.ExitStack().enter_context(host)",
+    "leaving a host's": "contextlib.ExitStack().push(host)",
+    "calling what a host holds": "with contextlib.ExitStack() as stack:\n    stack.callback(host._pay)",
+    "closing a host's": "with contextlib.closing(host): pass",
+    "writing to a host's": "with contextlib.redirect_stdout(host): print('changed')",
+    "a module of the library's": (
+        "contextlib.redirect_stdout._stream = 'modules'\ncontextlib.redirect_stdout(host).__enter__()"
+    ),
+    "a class that the library asks": "isinstance(host, contextlib.AbstractContextManager) and print('CANARY')",
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_context_managers_of_the_library_reach_what_their_cell_does(stack: str) -> None:
+    """L1, L8: what they enter, leave, close and write to passes the gates."""
+    host = Host()
+    source = f"import contextlib\nhost = get()\n{STACKS[stack]}"
+    shown = guarded(source, Policy(also=RARE).cls(Host, include=["limit"]).fn(lambda: host, name="get"))
+    assert shown.error in ("SecurityError", "TypeError", None)
+    assert "changed" not in shown.text
+    assert "CANARY" not in shown.text
+    assert host.balance == 100
+
+
+def test_context_managers_of_the_library_do_as_pythons() -> None:
+    source = """
+import contextlib, decimal, io
+log = []
+@contextlib.contextmanager
+def managed(name):
+    try:
+        yield log.append(name)
+    except KeyError as error:
+        log.append(repr(error))
+@managed('decorated')
+def run(): return 7
+with contextlib.ExitStack() as stack:
+    stack.enter_context(managed('entered'))
+    held = stack.enter_context(io.StringIO())
+    stack.enter_context(decimal.localcontext()).prec = 3
+    stack.callback(log.append, str(decimal.Decimal(1) / 3))
+    stack.push(lambda kind, error, _: log.append(kind.__name__))
+    raise KeyError(1)
+written = io.StringIO()
+with contextlib.redirect_stdout(written), contextlib.redirect_stdout(io.StringIO()):
+    print('inner')
+print(log, run(), held.closed, repr(written.getvalue()), isinstance(stack, contextlib.AbstractContextManager))
+try:
+    with managed('raises'):
+        raise ValueError(2)
+except ValueError as error:
+    print(error.__context__, log[-1])
+"""
+    assert guarded(source, Policy()) == plain(source)
+
+
+def test_parsers_of_arguments_do_as_pythons() -> None:
+    source = """
+import argparse
+parser = argparse.ArgumentParser(
+    prog='tool', description='does %(prog)s things', formatter_class=argparse.ArgumentDefaultsHelpFormatter
+)
+parser.add_argument('name', help='the name')
+parser.add_argument('-n', '--number', type=int, default=3, metavar='N', help='a number of %(type)s')
+parser.add_argument('--color', action=argparse.BooleanOptionalAction)
+parser.add_argument('--list', nargs='*', choices=['a', 'b'])
+parser.add_argument('-v', action='count', default=0)
+group = parser.add_argument_group('group', 'of its own')
+group.add_argument('--more', action='append')
+either = parser.add_mutually_exclusive_group()
+either.add_argument('--one')
+either.add_argument('--other')
+print(parser.parse_args('me -n 5 --no-color -vv --more 1 --more 2 --list a'.split()), parser.get_default('number'))
+parser.print_help()
+for words in ('me -n x', '', 'me --list z', 'me --one 1 --other 2', '-h', 'me --nope'):
+    try:
+        parser.parse_args(words.split())
+    except SystemExit as ended:
+        print('exit', ended.code)
+class Upper(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, values.upper())
+outer = argparse.ArgumentParser(prog='outer')
+commands = outer.add_subparsers(dest='command', required=True)
+inner = commands.add_parser('run', aliases=['r'])
+inner.add_argument('--up', action=Upper)
+inner.set_defaults(call=lambda found: found.up)
+found, rest = outer.parse_known_args(['run', '--up', 'a', '--rest'])
+print(found.command, found.call(found), rest, argparse.Namespace(a=1) == argparse.Namespace(a=1))
+"""
+    assert guarded(source, Policy()) == plain(source)
+
+
+def test_time_in_which_source_of_the_library_is_checked_does_not_count_to_a_limit() -> None:
+    """It is checked once a process, in whichever cell imports a module first."""
+    ending = Ending()
+    ending.begin()
+    ending.excused = 60.0
+    assert ending.raise_in("timeout", ending.cell)
+    assert not ending.flag
+    ending.begin()
+    assert ending.excused == 0.0
+    ending.thread = -1  # no thread's, which it would end
+    assert ending.raise_in("timeout", ending.cell)
+    assert ending.flag
+
+
+def test_loggers_do_as_pythons() -> None:
+    source = """
+import io, logging, sys
+written = io.StringIO()
+form = '%(asctime)s|%(levelname)-8s|%(name)s|%(funcName)s|%(lineno)d|%(message)s'
+logging.root.handlers.clear() if hasattr(logging, 'root') else None
+logging.basicConfig(stream=written, level=logging.DEBUG, format=form, datefmt='X', force=True)
+log = logging.getLogger('a.b')
+def run():
+    log.info('text %s %d', 'x', 3)
+    log.warning('dict %(key)s', {'key': 1})
+run()
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception('bad')
+logging.error('root')
+print(written.getvalue().count('ZeroDivisionError'), [line for line in written.getvalue().splitlines() if '|' in line])
+class Kept(logging.Handler):
+    def emit(self, record):
+        records.append((record.getMessage(), record.levelname, record.funcName))
+class Filter(logging.Filter):
+    def filter(self, record):
+        return 'secret' not in record.getMessage()
+records = []
+other = logging.getLogger('other')
+other.propagate = False
+other.setLevel('INFO')
+other.addHandler(Kept())
+other.addFilter(Filter())
+for text in ('open', 'secret'):
+    other.debug(text)
+    other.info(text)
+logging.LoggerAdapter(other, {'key': 1}).log(25, 'adapted')
+print(records, other.isEnabledFor(10), other, other.parent)
+shown = logging.StreamHandler(sys.stdout)
+other.addHandler(shown)
+for style, form in (('{', '{levelname}:{message}'), ('$', '$levelname $message')):
+    shown.setFormatter(logging.Formatter(form, style=style))
+    other.error(style)
+print(logging.getLevelName(20), logging.getLogger('a').getChild('b') is log, log.getEffectiveLevel(), log.hasHandlers())
+"""
+    assert guarded(source, Policy()) == plain(source)
+
+
+LOGS = {
+    "to a file": "logging.basicConfig(filename='/tmp/made-by-a-cell', force=True)",
+    "to a host's": "logging.StreamHandler(host).emit(logging.makeLogRecord({'msg': 'changed'}))",
+    "of a host's names": "logging.Formatter('{one._secret}', style='{').format(logging.makeLogRecord({'one': host}))",
+    "of a frame": "logging.Formatter('{exc.f_back}', style='{').format(logging.makeLogRecord({'exc': host}))",
+    "of a width": "logging.info('%999999999d', 1) or logging.error('%999999999d', 1)",
+}
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_loggers_reach_what_their_cell_does(log: str) -> None:
+    """L1, L5: names, files and widths of a log pass the gates."""
+    host = Host()
+    policy = Policy(also=RARE).cls(Host, include=["limit"]).fn(lambda: host, name="get")
+    shown = guarded(f"import logging\nhost = get()\n{LOGS[log]}", policy)
+    assert shown.error in ("SecurityError", "MemoryError", None)
+    assert "CANARY" not in shown.text + shown.message
+    assert "changed" not in shown.text
+    assert not pathlib.Path("/tmp/made-by-a-cell").exists()
+
+
+@pytest.mark.parametrize("name", ["__setattr__", "__getstate__", "__mro__", "__traceback__", "__class__"])
+def test_words_set_nothing_that_their_cell_could_not(name: str) -> None:
+    """L3: `argparse` sets attributes by names that it is told."""
+    source = f"""
+import argparse
+class A: pass
+parser = argparse.ArgumentParser()
+parser.add_argument('--x', dest={name!r}, type=lambda text: leaked)
+parser.parse_args(['--x', '1'], namespace=A)
+A().x = 1
+print('set')
+"""
+    shown = guarded(source, Policy(also=RARE), {"leaked": exec})
+    assert (shown.error, shown.text) == ("SecurityError", "")
+
+
+def test_texts_are_wrapped_and_filled_in_as_pythons() -> None:
+    source = """
+import string, textwrap
+text = 'The quick brown fox jumps over the lazy dog-eared  page. ' * 5
+print(textwrap.fill(text, 40, initial_indent='* ', subsequent_indent='  '), textwrap.shorten(text, 50))
+print(textwrap.wrap('a\\tb ' * 9, 20, tabsize=4), textwrap.dedent('  a\\n    b'), textwrap.indent('a\\nb', '> '))
+class Percent(string.Template):
+    delimiter = '%'
+print(Percent('%x').substitute(x=3), string.Template('$a ${b} $$ $c').safe_substitute(a=1, b=2), string.capwords('a b'))
+class Upper(string.Formatter):
+    def get_value(self, key, given, named):
+        return key.upper() if isinstance(key, str) else super().get_value(key, given, named)
+print(Upper().format('{abc} {0[1]:>5} {0!r}', 'xy'))
+"""
+    assert guarded(source, Policy()) == plain(source)
+
+
+def test_formatters_of_the_library_read_no_attributes() -> None:
+    """L1: a text says which."""
+    shown = guarded("import string\nprint(string.Formatter().format('{0.__class__}', 1))", Policy(also=RARE))
+    assert (shown.error, shown.text) == ("SecurityError", "")

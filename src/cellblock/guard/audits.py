@@ -15,7 +15,8 @@ _HOMES = {
     "cellblock.guard.stdlib.times": "datetime time calendar zoneinfo",
     "cellblock.guard.stdlib.formats": "json json.decoder json.encoder base64 binascii hashlib hmac uuid csv io "
     "struct pprint zlib",
-    "cellblock.guard.stdlib.system": "sys asyncio warnings",
+    "cellblock.guard.stdlib.system": "sys warnings",
+    "cellblock.guard.stdlib.tasks": "asyncio",
     "cellblock.guard.stdlib.queues": "queue graphlib contextvars weakref array secrets keyword reprlib ast",
     "cellblock.guard.stdlib.web": "urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml "
     "xml.etree xml.etree.ElementTree",

@@ -11,14 +11,15 @@ import operator
 from bisect import bisect_left
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from functools import cmp_to_key, partial
 from io import BytesIO, StringIO
 from itertools import chain
 from typing import Any
 
 from cellblock.guard.budget import afford
-from cellblock.guard.portions import fed, hashed, ticking
-from cellblock.guard.sizes import room
+from cellblock.guard.portions import fed, hashed, mixed, ticking
+from cellblock.guard.sizes import LARGE_BITS, room
 from cellblock.guard.steps import gathered
 from cellblock.guard.weights import HOLDERS, PLAIN, light, weigh
 
@@ -123,9 +124,14 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(*given: Any, **named: Any) -> Any:
         if len(given) > _SHORT:
             given = (given,)
-        return function(*map(fed, given), **named) if len(given) == 1 else function(*given, **named)
+        return function(*map(_one_by_one, given), **named) if len(given) == 1 else function(*given, **named)
 
     return extreme
+
+
+def _one_by_one(values: Any) -> Any:
+    """The same as `fed`, each by itself where decimal numbers stand among integers, of which some may be large."""
+    return (one for one in values) if mixed(values) else fed(values)
 
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
@@ -163,6 +169,8 @@ def _quick(values: list[Any]) -> bool:
     if kinds <= {tuple} and max(map(len, values)) <= _SHORT:
         values = [*chain.from_iterable(values)]
         kinds = set(map(type, values))
+    if Decimal in kinds and int in kinds:
+        return False
     if kinds & _TEXTS and _longest(values, kinds) * steps > _COPIED:
         return False
     return not any(issubclass(kind, HOLDERS) for kind in kinds) or all(
@@ -212,14 +220,20 @@ def _searches(kind: Any, name: str) -> Callable[..., Any]:
     whole = getattr(kind, name)
 
     def search(self: Any, value: Any, /, *given: Any) -> Any:
-        if type(value) in PLAIN and (type(value) is not str or len(value) <= _SORTED):
+        if type(value) in PLAIN and _is_short(value):
             return whole(self, value, *given)
         size = kind.__len__(self)
-        if size <= _SHORT or size * weigh(light(value)) <= _COMPARED:
+        if type(value) is not int and (size <= _SHORT or size * weigh(light(value)) <= _COMPARED):
             return whole(self, value, *given)
         return _SLOWLY[name](self, kind, value, *given)
 
     return search
+
+
+def _is_short(value: Any) -> bool:
+    """True if a value without parts is compared with any other without delay."""
+    kind = type(value)
+    return len(value) <= _SORTED if kind is str else kind is not int or value.bit_length() <= LARGE_BITS
 
 
 def _slow_count(self: Any, kind: Any, value: Any) -> int:

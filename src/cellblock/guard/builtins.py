@@ -5,12 +5,13 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
-from cellblock.guard.portions import ticking
+from cellblock.guard.portions import mixed, ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
 from cellblock.guard.tables import BUILTIN_TYPES
@@ -112,7 +113,7 @@ def _namespaces(world: World) -> dict[str, object]:
 
     def here() -> dict[str, object]:
         frame = sys._getframe(2)
-        if frame.f_globals is not world.globals:
+        if frame.f_globals is not world.globals and frame.f_globals not in world.library:
             raise denied("locals() is for the code's own functions", "name")
         return world.shown(frame.f_globals if frame.f_code.co_name == "<module>" else frame.f_locals)
 
@@ -266,6 +267,8 @@ def _hash(obj: Any, /) -> int:
 
 def _sum(values: Any, /, start: Any = 0) -> Any:
     if type(start) in sizes.NUMBERS:
+        if type(start) is Decimal or mixed(values):
+            return sum((one for one in values), start)
         few = type(values) in (list, tuple) and len(values) <= _FEW
         return sum(values if few else ticking(values), start)
     if isinstance(start, str | bytes | bytearray):

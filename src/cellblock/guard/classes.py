@@ -103,7 +103,11 @@ class Classes:
         def finish(name: str, bases: tuple[type, ...], defined: Any, /, **named: Any) -> Any:
             if bases is not given and bases != given:
                 defined["__orig_bases__"] = given
-            self._require_namespace(defined, metaclass)
+            library = body.__globals__ in self._world.library
+            if library:  # it is without what a cell's class could not define
+                for name in [one for one in dict.keys(defined) if is_dunder(one) and one not in DEFINABLE]:
+                    dict.pop(defined, name)
+            self._require_namespace(defined, metaclass, hooks=library)
             self._require_methods(bases, defined)
             found = self.heirs.require(bases, metaclass, defined)
             self._tame(defined)
@@ -221,7 +225,9 @@ class Classes:
             return
         raise denied(f"{name_of(metaclass)} cannot be a metaclass", "class")
 
-    def _require_namespace(self, defined: Any, metaclass: object, *, exact: bool = True) -> None:
+    def _require_namespace(
+        self, defined: Any, metaclass: object, *, exact: bool = True, hooks: bool = False
+    ) -> None:
         if exact and self._is_foreign(metaclass) is False and type(defined) not in (dict, OrderedDict):
             raise denied("__prepare__ must give a dict", "class")
         for name in list(dict.keys(defined)) if isinstance(defined, dict) else list(defined):
@@ -229,7 +235,7 @@ class Classes:
                 raise denied(f"a class cannot define {name!r:.100}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")
-            if name in HOOKS:
+            if name in HOOKS and not hooks:
                 self.require_feature("hooks", f"defining {name}")
             if name in CALLED:
                 self._world.calls.require_method(name, dict.__getitem__(defined, name))

@@ -36,7 +36,7 @@ from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
 from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
-from cellblock.guard.unbound import Unbound, require_instance
+from cellblock.guard.unbound import Unbound, of_instances, require_instance
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -55,6 +55,8 @@ _OF_CLASSES = frozenset(
 _DESCRIBED = frozenset(["__get__", "__set__", "__delete__"])
 _OF_FUNCTIONS = frozenset(["__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"])
 _OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
+_DESCRIBED_KINDS: tuple[type, ...] = (types.FunctionType, type, ABCMeta)
+"""Types of whose objects anybody may read a name, and other texts that describe them."""
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 _LIKELY = (list, dict, str, set, Module)
 _super_class = super.__dict__["__thisclass__"].__get__
@@ -91,7 +93,7 @@ class Gates:
         if known is None:
             in_c = name in _MADE or (name[-1] == ")" and name.removesuffix(spelling.CALLED) in OF_MODULES)
             asked = in_c or name.startswith("_")
-            known = self.reads[name] = set() if asked else {Module}
+            known = self.reads[name] = set(_DESCRIBED_KINDS if name in DESCRIBING else () if asked else (Module,))
             self._learn(name, known, self._types)
         return known
 
@@ -479,6 +481,8 @@ class Gates:
         inherited = name in OPERATIONS or name in ("__init__", "__init_subclass__", "__class_getitem__")
         if inherited and (where in self._types or where is type):
             return self._of_instances(where, name) or value
+        if name in OPERATIONS and value in self._types:
+            return Holding(name, of_instances(value, name, getattr(value, name)))
         if self._own(value) and (inherited or name in _OF_CLASSES or (name in _DESCRIBED and where is property)):
             return self._of_instances(where, name) or value
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
@@ -582,6 +586,8 @@ class Gates:
         if name == "__hash__" and type(value) is TypeStandIn:
             hashed = namespace(holder(lineage(value._kind), name) or object)[name] is not None
             return Holding(name, self._world.builtins["hash"] if hashed else None)
+        if name in OPERATIONS and type(value) is TypeStandIn and self._audited(value._kind):
+            return self.read(value._kind, name)
         if name == "__module__":
             return Holding(name, "builtins" if type(value) is TypeOfTypes else module_of(value._kind))
         if name == "__new__" and type(value) is TypeOfTypes:

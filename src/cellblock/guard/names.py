@@ -337,8 +337,8 @@ WRITABLE = (
 )
 """Names with two underscores that may be set, on what the code itself made."""
 
-LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__"])
-"""Attributes that source of the library reads of classes, as far as its world knows them."""
+LIBRARY_READS = frozenset(["__mro__", "__bases__", "__subclasses__", "__traceback__", "__code__"])
+"""Attributes that source of the library reads: of classes, as far as its world knows them, and of exceptions."""
 
 LIBRARY_WRITES = frozenset(
     [
@@ -349,9 +349,10 @@ LIBRARY_WRITES = frozenset(
         "__replace__",
         "__getstate__",
         "__setstate__",
+        "__traceback__",
     ]
 )
-"""Attributes that source of the library sets on classes of the code's own, beside `WRITABLE` names."""
+"""Attributes that source of the library sets on exceptions and on classes of the code's own, beside `WRITABLE`."""
 
 REFUSED_BUILTINS = frozenset(
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 from collections import deque
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from itertools import chain, islice
 from time import perf_counter
 from types import GeneratorType
@@ -66,6 +67,12 @@ def fed(values: Any, bytes: int = 0) -> Any:
     elif (kind in _TEXTS and len(values) <= _SOME) or not hasattr(kind, "__iter__"):
         return values
     return ticking(values, bytes)
+
+
+def mixed(values: Any) -> bool:
+    """True if decimal numbers stand among integers: each that is compared or added is made a decimal number first."""
+    kinds = set(map(type, values)) if type(values) in (list, tuple) else ()
+    return Decimal in kinds and int in kinds
 
 
 def plain(values: Iterable[Any]) -> bool:

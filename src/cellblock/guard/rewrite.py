@@ -194,7 +194,7 @@ class Rewriter:
         scope.bound.setdefault(name, []).append(by)
         if name in RESERVED or name == "__class__" or "." in name:
             self._refuse("name", f"{name} cannot be bound", at)
-        elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE:
+        elif scope.kind == "class" and is_dunder(name) and name not in DEFINABLE and not self._library:
             self._refuse("class", f"a class cannot define {name}", at)
         elif scope.kind == "class" and name in HOOKS:
             self._feature("hooks", f"defining {name} is switched off", at)
@@ -205,7 +205,7 @@ class Rewriter:
             self._binds(name, node, scope)
         elif name in REFUSED_BUILTINS:
             self._builtins.append(node)
-        elif name in RESERVED:
+        elif name in RESERVED and not (self._library and name == "__path__"):
             rule = "import" if name == "__import__" else "name"
             self._refuse(rule, f"{name} is not granted", node)
 
@@ -492,7 +492,7 @@ class Rewriter:
             for keyword in reversed(node.keywords):
                 self._screened(keyword.value, scope, flags, (keyword, "value"))
         else:
-            self._make_steps(node)
+            self._make_steps(node, scope, flags)
             self._push_list(node.keywords, scope, flags)
         for index in range(len(arguments) - 1, -1, -1):
             one = arguments[index]
@@ -547,8 +547,11 @@ class Rewriter:
             nodes[index] = call = build.call(one, spelling.CALL, one)
             self._stack.append((one, scope, flags, (call.args, 0)))
 
-    def _make_steps(self, node: ast.Call) -> None:
-        """Have what C code calls over and over, or goes through all at once, pass through Python."""
+    def _make_steps(self, node: ast.Call, scope: Scope, flags: int) -> None:
+        """Have what C code calls over and over, or goes through all at once, pass through Python.
+
+        `*x` is a tuple of all that `x` holds, which has to fit into what the memory limit leaves.
+        """
         function = node.func
         named = isinstance(function, ast.Name)
         name = getattr(function, "id" if named else "attr", "")
@@ -560,11 +563,14 @@ class Rewriter:
             for keyword in node.keywords:
                 if keyword.arg == "key" and not isinstance(keyword.value, ast.Lambda):
                     keyword.value = step(spelling.STEPPED, keyword.value)
-        if not named:
-            return
         for index, one in enumerate(node.args):
-            if isinstance(one, ast.Starred) and name == "zip":
-                one.value = step(spelling.SPREAD, one.value)
+            if isinstance(one, ast.Starred):
+                if named and name == "zip":
+                    one.value = step(spelling.SPREAD, one.value)
+                elif _checks_sum(scope, flags):
+                    one.value = build.call(one.value, spelling.PAUSE, one.value)
+            elif not named:
+                continue
             elif index == 0 and name in _CALLING and not isinstance(one, ast.Lambda | ast.Starred | ast.Constant):
                 node.args[0] = step(spelling.STEPPED, one)
 

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -114,6 +115,10 @@ _IMPORTS = {_frozen_importlib._find_and_load.__code__}  # type: ignore[attr-defi
 """Code that must not be left half done: what makes modules, and what makes a world's stand-ins of them."""
 
 
+_EXCUSED = 0.3
+"""Seconds at most by which a cell's limit is longer for what did not count to it."""
+
+
 def whole(function: F) -> F:
     """A function that cells call, and that is not ended before it returns."""
     _IMPORTS.add(function.__code__)
@@ -146,6 +151,9 @@ class Ending:
         self.base: type[Stop] = type("Stop", (Stop,), {"ending": self, "reason": ""})
         self.caught: type[BaseException] | tuple[type[BaseException], ...] = self.base
         """Exceptions that rewritten handlers pass on."""
+        self.excused = 0.0
+        """Seconds of the cell in which source of the library was checked, once for the process: they do not count."""
+        self._until = 0.0
         self.over = True
         """Set, first of all, by who takes the exception after the cell: it is not raised again."""
         self.lock = threading.Lock()
@@ -189,6 +197,7 @@ class Ending:
         with self.lock:
             self.flag.clear()
             self.over = False
+            self.excused = self._until = 0.0
             self.cell += 1
             self.thread = threading.get_ident()
 
@@ -197,6 +206,8 @@ class Ending:
         with self.lock:
             if not self.thread or cell not in (None, self.cell):
                 return False
+            if reason == "timeout" and self._waits():
+                return True
             self.flag[:] = [True]
             self._raised = True
             if _MONITORING:
@@ -208,6 +219,12 @@ class Ending:
             with suppress(RuntimeError):  # closed meanwhile
                 loop.call_soon_threadsafe(_nothing)
         return True
+
+    def _waits(self) -> bool:
+        """True if the cell has time left beyond its limit, for what did not count to it."""
+        now = perf_counter()
+        self._until = self._until or now + min(self.excused, _EXCUSED)
+        return now < self._until
 
     def end(self) -> None:
         """The cell has ended: nothing is raised any more. What was raised and has not come yet comes here.

@@ -16,8 +16,12 @@ from cellblock.guard.budget import afford
 from cellblock.guard.refusal import denied
 from cellblock.guard.weights import light
 
-MAX_BITS = 1_000_000
-"""Of an integer that one operation makes: dividing two of them takes about a third of a second."""
+MAX_BITS = 262_144
+"""Of an integer that one operation makes: making a decimal number of it takes a tenth of a second, and the square of
+its length, and methods of these take three. No operator and no method of them has to look for larger ones.
+"""
+LARGE_BITS = 4096
+"""Above which comparing an integer with many decimal numbers takes long."""
 MAX_RATIO_BITS = 100_000
 """Of the parts of a fraction, whose common divisor is looked for each time."""
 _POWER_STEPS = 500_000_000_000
@@ -186,7 +190,7 @@ def room(size: Any) -> Any:
 def digits(text: Any) -> Any:
     """A text that is to be read as an integer, in any base."""
     size = str.__len__(text) if isinstance(text, str) else len(text) if isinstance(text, bytes | bytearray) else 0
-    if size > MAX_BITS // 4:
+    if size > MAX_BITS // 5:
         raise OverflowError("an integer of so many digits [size]")
     return text
 

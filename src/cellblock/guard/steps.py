@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from cellblock.guard.budget import afford
 from cellblock.guard.portions import ticking
 from cellblock.guard.sizes import MAX_ITEMS
 from cellblock.guard.weights import PLAIN
@@ -25,7 +26,9 @@ _MANY = 16
 
 _TEXTS = (str, bytes, bytearray, range, array)
 _SETS = (set, frozenset)
+_POINTER = 8
 _HELD = (list, tuple, deque, *_SETS)
+_COPIED = frozenset((*_TEXTS, *_HELD, dict))
 _COLLECTING = frozenset((list, tuple, set, frozenset, dict, bytes, bytearray, deque, enumerate, zip))
 _SEARCHING = frozenset((max, min, sorted, any, all, sum))
 _CALLING = (map, filter, sorted, min, max)
@@ -141,8 +144,10 @@ _STEPS: dict[str, Callable[[Any, Any, tuple[Any, ...]], Any]] = {
 
 def pause(value: Any) -> Any:
     """The same value, in a step between which and the next a cell can be ended: it becomes part of another."""
-    if (type(value) is list or type(value) is tuple) and len(value) > MAX_ITEMS // 2:
-        raise MemoryError(f"{len(value):,} items that go into others [size]")
+    if type(value) in _COPIED:
+        afford(len(value) * _POINTER)
+        if (type(value) is list or type(value) is tuple) and len(value) > MAX_ITEMS // 2:
+            raise MemoryError(f"{len(value):,} items that go into others [size]")
     return value
 
 

@@ -43,16 +43,18 @@ class Unbound:
     def _checked(self, where: type, name: str, value: Any, *, host: bool) -> Any:
         kind = type(value)
         if kind in _FUNCTIONS:
-            return _of_instances(where, name, value)
+            return of_instances(where, name, value)
         if issubclass(kind, property):
-            get, put, drop = (one and _of_instances(where, name, one) for one in (value.fget, value.fset, value.fdel))
+            get, put, drop = (one and of_instances(where, name, one) for one in (value.fget, value.fset, value.fdel))
             return property(get, put, drop, value.__doc__)
         if not host and kind not in _CHECKED_BY_C and not isinstance(value, type) and hasattr(kind, "__get__"):
             raise denied(f"attribute {name!r} of class {name_of(where)!r} is not granted")
         return None
 
 
-def _of_instances(where: type, name: str, function: Any) -> Callable[..., Any]:
+def of_instances(where: type, name: str, function: Any) -> Callable[..., Any]:
+    """A function of a class, for its instances alone."""
+
     def unbound(instance: Any, /, *given: Any, **named: Any) -> Any:
         require_instance(where, name, instance)
         return function(instance, *given, **named)

@@ -14,10 +14,8 @@ from typing import Any
 
 from cellblock.guard.sizes import MAX_RATIO_BITS
 
-LARGEST_EXPONENT = 99_999
-"""Of an integer with so many digits: making one of a decimal number takes the square of them, a third of a second."""
-LONGEST_INTEGER = 500_000
-"""Bits of an integer that becomes a decimal number."""
+LARGEST_EXPONENT = 75_000
+"""Of an integer with so many digits: making one of a decimal number takes the square of them, a fifth of a second."""
 _EXPONENT = re.compile(r"[eE]([+-]?\d[\d_]*)\s*$")
 
 
@@ -29,9 +27,6 @@ class DecimalType(type):
     """The class of `Decimal`."""
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
-        for one in (*given[:1], *named.values()):
-            if isinstance(one, int) and int.bit_length(one) > LONGEST_INTEGER:
-                raise _too_large("an integer of bits", int.bit_length(one))
         made: Any = decimal.Decimal(*given, **named) if cls is Decimal else type.__call__(cls, *given, **named)
         if isinstance(made, decimal.Decimal) and decimal.Decimal.is_finite(made) and made:
             _, figures, exponent = decimal.Decimal.as_tuple(made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import contextlib
 import functools
 import itertools
 import math
@@ -276,53 +275,6 @@ _SIZED = {
     "imod": _in_place(sizes.modulo_by, operator.imod),
 }
 
-# --------------------------------------------------------------------------------- contextlib
-
-
-def _closing(world: World) -> type:
-    class closing:
-        def __init__(self, thing: Any) -> None:
-            world.gates.read(thing, "close")
-            self.thing = thing
-
-        def __enter__(self) -> Any:
-            return self.thing
-
-        def __exit__(self, *_: object) -> None:
-            self.thing.close()
-
-    return closing
-
-
-def _redirect(stream: str) -> Callable[[World], type]:
-    def make(world: World) -> type:
-        class redirect:
-            def __init__(self, target: Any) -> None:
-                world.gates.read(target, "write")
-                self._target = target
-
-            def __enter__(self) -> Any:
-                self._before = list(world.redirections[stream])
-                world.redirect(stream, [*self._before, self._target])
-                return self._target
-
-            def __exit__(self, *_: object) -> None:
-                world.redirect(stream, self._before)
-
-        redirect.__name__ = redirect.__qualname__ = f"redirect_{stream}"
-        return redirect
-
-    return make
-
-
-_PUSHING = names("callback push push_async_callback push_async_exit")
-
-
-def _pushing(name: str) -> Callable[[World, Any], Any]:
-    """A method of an exit stack that is given what the stack calls in the end."""
-    return lambda world, value: world.calls.giving(getattr(value, name))
-
-
 # ------------------------------------------------------------------------------ abc and typing
 
 
@@ -486,29 +438,11 @@ AUDITS = (
     ),
     ModuleAudit(
         name="contextlib",
-        calling=names("contextmanager asynccontextmanager"),
-        members=names(
-            "contextmanager asynccontextmanager suppress nullcontext ExitStack AsyncExitStack ContextDecorator "
-            "AsyncContextDecorator AbstractContextManager AbstractAsyncContextManager"
-        ),
-        replaced={
-            "closing": _closing,
-            "redirect_stdout": _redirect("stdout"),
-            "redirect_stderr": _redirect("stderr"),
-        },
-        note="chdir moves the process; aclosing calls what is not granted",
-        types=(
-            *(
-                audit(kind, but=_PUSHING, subclassable=True, replaced={name: _pushing(name) for name in _PUSHING})
-                for kind in (contextlib.ExitStack, contextlib.AsyncExitStack)
-            ),
-            audit(contextlib.suppress, subclassable=True),
-            audit(contextlib.nullcontext, also=["enter_result"]),
-            audit(contextlib.ContextDecorator, subclassable=True),
-            audit(contextlib.AsyncContextDecorator, subclassable=True),
-            audit(contextlib.AbstractContextManager, subclassable=True),
-            audit(contextlib.AbstractAsyncContextManager, subclassable=True),
-        ),
+        written=True,
+        members=names("contextmanager asynccontextmanager suppress nullcontext closing aclosing ExitStack")
+        | names("AsyncExitStack ContextDecorator AsyncContextDecorator AbstractContextManager")
+        | names("AbstractAsyncContextManager redirect_stdout redirect_stderr"),
+        note="chdir moves the process",
     ),
     ModuleAudit(
         name="abc",

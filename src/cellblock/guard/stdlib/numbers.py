@@ -10,14 +10,15 @@ import operator
 import random
 import statistics
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import _GeneratorContextManager, contextmanager
 from dataclasses import replace
+from itertools import starmap
 from typing import Any
 
 from cellblock.guard.bounded import FORMS
 from cellblock.guard.members import listed
-from cellblock.guard.portions import ticking
-from cellblock.guard.sizes import MAX_BITS, multiply, require_digits
+from cellblock.guard.portions import fed, ticking
+from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, multiply, require_digits
 from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names
 
@@ -124,12 +125,24 @@ def _ordered(name: str) -> Callable[[Any], Any]:
     return make
 
 
+def _sumprod(world: Any) -> Callable[..., Any]:
+    def sumprod(p: Any, q: Any, /) -> Any:
+        p, q = [*fed(p)], [*fed(q)]
+        if all(type(one) is not int or one.bit_length() < LARGE_BITS for one in (*p, *q)):
+            return math.sumprod(p, q)  # type: ignore[attr-defined,unused-ignore]
+        return sum(starmap(multiply, zip(p, q, strict=True)))
+
+    return sumprod
+
+
 _STATISTICS = {
     **{name: _walked(getattr(statistics, name)) for name in ("mode", "multimode")},
     **{name: _ordered(name) for name in ("median", "median_low", "median_high", "median_grouped", "quantiles")},
 }
 MAX_DRAWN = 3_000_000
 _MATH |= {name: _divisors(name) for name in ("gcd", "lcm")} | {"prod": _prod, "fsum": _walked(math.fsum)}
+if hasattr(math, "sumprod"):
+    _MATH["sumprod"] = _sumprod
 
 _RANDOM = names(
     "random uniform triangular randint randrange choice choices shuffle sample gauss normalvariate lognormvariate "
@@ -290,7 +303,7 @@ def _bits(name: str, per: int) -> Callable[[Any], object]:
 AUDITS = (
     ModuleAudit(
         name="math",
-        members=listed("math"),
+        members=listed("math") - {"sumprod"},
         refused=frozenset(),
         replaced=_MATH,
     ),
@@ -343,6 +356,7 @@ AUDITS = (
             ),
             audit(vars(decimal)["DecimalTuple"]),
             *(audit(kind, subclassable=True) for kind in vars(decimal).values() if _is_error(kind)),
+            TypeAudit(type=_GeneratorContextManager, constructable=False),
         ),
         note="contexts belong to threads, and a session has its own; digits and exponents are bounded",
     ),

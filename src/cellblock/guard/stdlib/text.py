@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import _string  # type: ignore[import-not-found]
 import difflib
 import enum
 import re
-import string
-import textwrap
 import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.refusal import denied
-from cellblock.guard.sizes import bear, check_spec, require_narrow
+from cellblock.guard.sizes import bear, require_narrow
 from cellblock.guard.stdlib import expressions
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
 
@@ -21,38 +17,8 @@ if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 
-def _formatter(world: World) -> type:
-    class Formatter(string.Formatter):
-        def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
-            first, rest = _string.formatter_field_name_split(field_name)
-            value = self.get_value(first, args, kwargs)
-            for is_attribute, key in rest:
-                if is_attribute:
-                    raise denied("Format string attribute access not allowed", "format")
-                value = value[key]
-            return value, first
-
-        def format_field(self, value: Any, format_spec: str) -> Any:
-            return format(value, check_spec(format_spec))
-
-    Formatter.__module__, Formatter.__qualname__ = "string", "Formatter"
-    world.grant_types({Formatter: audit(Formatter, subclassable=True)})
-    return Formatter
-
-
-class TextWrapper(textwrap.TextWrapper):
-    """A wrapper whose tabs are not wider than can be borne."""
-
-    def _munge_whitespace(self, text: str) -> str:
-        require_narrow(self.tabsize)
-        return super()._munge_whitespace(text)
-
-
-TextWrapper.__module__ = "textwrap"
-
-
 class HtmlDiff(difflib.HtmlDiff):
-    """A maker of tables, likewise."""
+    """A maker of tables whose tabs are not wider than can be borne."""
 
     def __init__(self, tabsize: int = 8, *given: Any, **named: Any) -> None:
         require_narrow(tabsize)
@@ -60,19 +26,6 @@ class HtmlDiff(difflib.HtmlDiff):
 
 
 HtmlDiff.__module__ = "difflib"
-
-
-def _wrapped(name: str) -> Callable[[World], Callable[..., Any]]:
-    def make(world: World) -> Callable[..., Any]:
-        def wrapping(text: Any, width: Any = 70, **options: Any) -> Any:
-            if name != "shorten":
-                return getattr(TextWrapper(width=width, **options), name)(text)
-            return TextWrapper(width=width, max_lines=1, **options).fill(" ".join(text.strip().split()))
-
-        wrapping.__name__ = wrapping.__qualname__ = name
-        return wrapping
-
-    return make
 
 
 _MARKS = 2_000
@@ -105,22 +58,15 @@ def _normal(name: str) -> Callable[[World], Callable[..., Any]]:
     return make
 
 
-_WRAPPER = names(
-    "width initial_indent subsequent_indent expand_tabs replace_whitespace fix_sentence_endings break_long_words "
-    "drop_whitespace break_on_hyphens tabsize max_lines placeholder"
-)
-_WRAPPER_PATTERNS = names("wordsep_re wordsep_simple_re sentence_end_re unicode_whitespace_trans")
-
 AUDITS = (
     ModuleAudit(
         name="string",
+        written=True,
         members=names(
-            "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits printable "
-            "punctuation whitespace"
+            "Formatter Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits "
+            "printable punctuation whitespace"
         ),
-        replaced={"Formatter": _formatter},
-        types=(audit(string.Template, also=["template"]),),
-        note="Formatter reads no attributes; Template compiles the patterns of its subclasses, and so has none",
+        note="Formatter reads no attributes",
     ),
     ModuleAudit(
         name="re",
@@ -145,15 +91,7 @@ AUDITS = (
         ),
         note="nothing ends a match under way: one that may take long is tried in a process of its own first",
     ),
-    ModuleAudit(
-        name="textwrap",
-        members=names("dedent indent"),
-        replaced={
-            "TextWrapper": lambda world: TextWrapper,
-            **{name: _wrapped(name) for name in ("wrap", "fill", "shorten")},
-        },
-        types=(audit(TextWrapper, but=_WRAPPER_PATTERNS, also=_WRAPPER, writes=_WRAPPER),),
-    ),
+    ModuleAudit(name="textwrap", written=True, members=names("TextWrapper dedent fill indent shorten wrap")),
     ModuleAudit(
         name="difflib",
         calling=names("ndiff diff_bytes"),

@@ -11,9 +11,12 @@ by the gates, and where it asks for the classes that a class inherits from it is
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib.util
+import types
 from collections.abc import Callable
 from functools import cache
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
@@ -21,8 +24,9 @@ from cellblock.guard.anatomy import held, lineage, plain
 from cellblock.guard.check import check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
+from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.written.parts import GIVEN, PARTS
+from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS, SET
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
 if TYPE_CHECKING:
@@ -37,9 +41,19 @@ _subclasses: Callable[[type], list[type]] = vars(type)["__subclasses__"]
 
 @cache
 def _program(name: str) -> Program:
-    """The program of a module, checked once a process."""
+    """The program of a module, checked once a process. Nothing that is made for it is garbage before it is there."""
     spec: Any = importlib.util.find_spec(name)
-    return check(spec.loader.get_source(name), filename=spec.origin, plain=True, library=True)
+    source, collects = spec.loader.get_source(name), gc.isenabled()
+    gc.disable()
+    try:
+        return check(source, filename=spec.origin, plain=True, library=True)
+    finally:
+        if collects:
+            gc.enable()
+
+
+for _name in ("functools", "dataclasses"):  # which most others need, and many cells: it counts to none of them
+    _program(_name)
 
 
 def _program_of(text: str) -> Program:
@@ -62,11 +76,10 @@ class Library:
         self._parts: dict[str, Any] = {}
         self._linked: set[int] = set()
         self._files: set[str] = set()
-        self._kind: type | None = None
 
     def spelled(self) -> dict[str, Any]:
         """Functions that rewritten source of the library calls by names that no source can spell."""
-        asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
+        asked = self._asked()
         found = {spelling.LIBRARY + name: asked[name] for name in LIBRARY_READS}
         return found | {spelling.SETTABLE: self.settable, spelling.PUT: self.put}
 
@@ -80,16 +93,22 @@ class Library:
         if found is None:
             found = self._spaces[name] = {"__name__": name, "__doc__": None, "__builtins__": self._world.builtins}
             self._by_globals[id(found)] = name
-            found.update(self._functions())
+            found.update(self._functions(name))
+            began = perf_counter()
             program = _program(name)
+            self._world.ending.excused += perf_counter() - began
             self._files.add(program.filename)
             self._link(program)
             if program.body is not None:
                 eval(program.body, found)
             for one, make in GIVEN.get(name, {}).items():
                 given = make(self._world, found)
-                found[one] = given
                 self._world.calls.grant(given)
+                of, _, method = one.rpartition(".")
+                if of:
+                    type.__setattr__(found[of], method, given)
+                else:
+                    found[one] = given
         return found
 
     def is_part(self, kind: type) -> bool:
@@ -109,21 +128,22 @@ class Library:
         if found is None:
             world = self._world
             members: dict[str, Any] = {}
+            if name not in PARTS or name in BESIDE:
+                members |= world.importer.inside(name)
             if name in PARTS:
-                members = PARTS[name](world)
-                for one in members.values():
+                parts = PARTS[name](world)
+                for one in parts.values():
                     world.calls.grant(one)
-            members = {**world.importer.inside(name), **members}
+                members |= parts
             if not members:
                 raise ModuleNotFoundError(f"No module named {name!r} is granted [import]", name=name)
-            found = self._parts[name] = self.holding(members)
+            found = self._parts[name] = self.holding(members, SET[name](world) if name in SET else {})
         return found
 
-    def holding(self, members: dict[str, Any]) -> Any:
+    def holding(self, members: dict[str, Any], properties: dict[str, Any] | None = None) -> Any:
         """A module as library code sees it: an object of a class of the world's own."""
-        if self._kind is None:
-            self._kind = self._world.classes.adopt(type("module", (), {"__module__": "builtins"}))
-        made: Any = object.__new__(self._kind)
+        kind = self._world.classes.adopt(type("module", (), {"__module__": "builtins", **(properties or {})}))
+        made: Any = object.__new__(kind)
         held(made).update(members)
         return made
 
@@ -135,6 +155,20 @@ class Library:
         self._link(program)
         if program.body is not None:
             eval(program.body, self._world.globals, {} if locals is None else locals)
+
+    def _asked(self) -> dict[str, Callable[[Any], Any]]:
+        """By name, what tells library code of an object where a cell is told nothing."""
+        raised: Any = BaseException.__traceback__
+        return {
+            "__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses,
+            "__traceback__": raised.__get__, "__code__": self._code,
+        }  # fmt: skip
+
+    def _code(self, function: Any) -> Any:
+        """The name of the file of a function's code, and nothing else of that."""
+        get: Any = types.FunctionType.__code__
+        code: types.CodeType = get.__get__(function)
+        return self.holding({"co_filename": code.co_filename})
 
     def mro(self, kind: Any) -> tuple[Any, ...]:
         """`kind.__mro__`, of classes as the world sees them."""
@@ -159,6 +193,8 @@ class Library:
 
     def settable(self, value: Any, name: str) -> Any:
         """The object, if library code may set this name of the language's own on it."""
+        if name == "__traceback__" and isinstance(value, BaseException):
+            return value
         if name in LIBRARY_WRITES and issubclass(type(value), type) and self._world.classes.own(value):
             return value
         return self._world.gates.write(value, name)
@@ -170,10 +206,13 @@ class Library:
             value = gates.write(value, plain(name))
         object.__setattr__(value, name, new)
 
-    def _functions(self) -> dict[str, Any]:
-        """Built-in functions as library code has them."""
+    def _functions(self, module: str) -> dict[str, Any]:
+        """Built-in functions as code of a module of the library has them.
+
+        Only where it chooses the names itself are they asked for, and set, past what a cell may: `argparse` is told.
+        """
         get, put = self._world.builtins["getattr"], self._world.builtins["setattr"]
-        asked = {"__mro__": self.mro, "__bases__": self.bases, "__subclasses__": self.subclasses}
+        asked = self._asked()
 
         def getattr(value: Any, name: str, default: Any = _MISSING, /) -> Any:
             try:
@@ -196,6 +235,8 @@ class Library:
 
         def setattr(value: Any, name: str, new: Any, /) -> None:
             if name in LIBRARY_WRITES:
+                if not name.startswith("__dataclass_"):
+                    new = self._world.calls.method(name, new)
                 type.__setattr__(self.settable(value, name), name, new)
             else:
                 put(value, name, new)
@@ -203,8 +244,13 @@ class Library:
         def issubclass(kind: Any, kinds: Any, /) -> bool:
             return builtins.issubclass(kind._kind if type(kind) is TypeStandIn else kind, kinds)
 
-        mine = (getattr, hasattr, setattr, issubclass)
-        return {one.__name__: one for one in mine} | {"exec": self.execute}
+        def open(*_: Any, **__: Any) -> Any:
+            raise denied("open() is not granted", "builtin")
+
+        found: dict[str, Any] = {"open": open, "issubclass": issubclass}
+        if module in ("functools", "dataclasses"):
+            found |= {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "exec": self.execute}
+        return found
 
     def _link(self, program: Program) -> None:
         if id(program) not in self._linked:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import _thread
 import abc
-import inspect
+import keyword
+import os
+import shutil
+import sys
 import types
 import typing
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import namespace
+from cellblock.guard.anatomy import holder, lineage, namespace
 from cellblock.guard.refusal import denied
+from cellblock.guard.signatures import signature_of
 from cellblock.guard.stdlib.functions import OF_C
 from cellblock.guard.tables import names
 from cellblock.guard.written import records
@@ -35,7 +39,17 @@ def _sys(world: World) -> dict[str, Any]:
         return get(self, name) is not None
 
     methods = {"get": get, "__getitem__": __getitem__, "__contains__": __contains__}
-    return {"modules": world.classes.adopt(type("modules", (), methods))()}
+    return {"modules": world.classes.adopt(type("modules", (), methods))(), "exc_info": sys.exc_info}
+
+
+def _stream(world: World, name: str) -> property:
+    """A stream of `sys`, which library code sets as a cell may."""
+
+    def put(self: Any, target: Any) -> None:
+        world.gates.read(target, "write")
+        world.redirect(name, [] if target is world.streams[name] else [target])
+
+    return property(lambda self: world.current(name), put)
 
 
 _KINDS = names(
@@ -69,7 +83,7 @@ def _inspect(world: World) -> dict[str, Any]:
         found = namespace(obj).get("__annotations__", {}) if isinstance(obj, type) else obj.__annotations__
         return dict(found)
 
-    return {"get_annotations": get_annotations} if hasattr(inspect, "get_annotations") else {}
+    return {"get_annotations": get_annotations, "signature": partial(signature_of, world)}
 
 
 _REPEATING = """
@@ -97,8 +111,84 @@ def _repeating(world: World) -> dict[str, Any]:
     return made
 
 
+def _check_methods(kind: type, *methods: str) -> Any:
+    """True if a class has these methods, for `__subclasshook__`."""
+    places = [holder(lineage(kind), name) for name in methods]
+    missing = any(where is None or namespace(where)[name] is None for where, name in zip(places, methods, strict=True))
+    return NotImplemented if missing else True
+
+
+def _binding(world: World) -> Callable[[Any, Any], Any]:
+    return lambda function, value: types.MethodType(world.calls.given(function), value)
+
+
+def _shutil(world: World) -> dict[str, Any]:
+    return {"get_terminal_size": lambda: world.library.holding({"columns": shutil.get_terminal_size().columns})}
+
+
+def _string_parts(world: World) -> dict[str, Any]:
+    import _string  # type: ignore[import-not-found]
+
+    return {name: getattr(_string, name) for name in ("formatter_parser", "formatter_field_name_split")}
+
+
+def _no_attributes(world: World) -> Callable[..., Any]:
+    def getattr(value: Any, name: str) -> Any:
+        raise denied("Format string attribute access not allowed", "format")
+
+    return getattr
+
+
+def _os(world: World) -> dict[str, Any]:
+    """Paths as texts, with nothing of where they lead."""
+    path = {name: getattr(os.path, name) for name in ("basename", "splitext")}
+    path |= dict.fromkeys(("abspath", "normcase"), lambda text: text)
+    return {"environ": {}, "path": world.library.holding(path), "fspath": lambda text: text, "getpid": lambda: 0}
+
+
+def _threading(world: World) -> dict[str, Any]:
+    """The one thread of a world, in which no lock waits."""
+    current = world.library.holding({"name": "MainThread"})
+    methods = dict.fromkeys(("acquire", "release", "__enter__", "__exit__"), lambda self, *_: None)
+    lock = world.classes.adopt(type("RLock", (), methods))
+    return {"RLock": lock, "get_ident": lambda: 0, "current_thread": lambda: current}
+
+
+def _traceback(world: World) -> dict[str, Any]:
+    from cellblock.guard.stdlib.reports import shown
+
+    def print_exception(kind: Any, error: Any, where: Any, limit: Any = None, file: Any = None) -> None:
+        world.gates.read(file, "write").write(shown(error))
+
+    return {"print_exception": print_exception}
+
+
+def _calling(world: World) -> Callable[..., tuple[Any, ...]]:
+    """The place in the code's own source from which a logger was called."""
+
+    def find(self: Any, stack_info: Any = False, stacklevel: Any = 1) -> tuple[Any, ...]:
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_globals is not world.globals:
+            frame = frame.f_back
+        if frame is None:
+            return "<cell>", 0, "<module>", None
+        return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, None
+
+    return find
+
+
+def _failing(world: World) -> Callable[..., None]:
+    from cellblock.guard.stdlib.reports import shown
+
+    def fail(self: Any, record: Any) -> None:
+        world.say("stderr", f"--- Logging error ---\n{shown(sys.exception())}")
+
+    return fail
+
+
 def _weak(world: World) -> dict[str, Any]:
-    return {"WeakKeyDictionary": dict}
+    kinds = {"WeakKeyDictionary": dict, "WeakValueDictionary": dict, "WeakSet": set}
+    return {**kinds, "ref": lambda value, drop=None: lambda: value}
 
 
 PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
@@ -108,11 +198,28 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "inspect": _inspect,
     "typing": lambda world: {"_UnionGenericAlias": world.typeof_class(vars(typing)["_UnionGenericAlias"])},
     "builtins": lambda world: {"object": object},
+    "keyword": lambda world: {"iskeyword": keyword.iskeyword},
     "reprlib": _repeating,
     "weakref": _weak,
-    "_thread": lambda world: {"RLock": _thread.RLock, "get_ident": _thread.get_ident},
+    "os": _os,
+    "io": lambda world: {"text_encoding": lambda encoding: encoding},
+    "threading": _threading,
+    "_string": _string_parts,
+    "traceback": _traceback,
+    "atexit": lambda world: {"register": lambda function: function},
+    "shutil": _shutil,
+    "gettext": lambda world: {"gettext": lambda text: text, "ngettext": lambda one, many, n: one if n == 1 else many},
+    "_collections_abc": lambda world: {"_check_methods": _check_methods},
+    "_thread": _threading,
 }
-"""By the name of a module: what library code has of it beside, or in place of, what a cell would."""
+"""By the name of a module: what library code has of it, in place of what a cell would have."""
+BESIDE = frozenset(("abc", "io", "sys", "types", "typing"))
+"""Modules of which it has the rest that a cell would have, too."""
+SET: dict[str, Callable[[World], dict[str, Any]]] = {
+    "sys": lambda world: {name: _stream(world, name) for name in ("stdout", "stderr")}
+}
+"""By the name of a module: the attributes that it may set, as properties."""
+
 
 def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]], Any]:
     return lambda world, space: make(world)
@@ -120,6 +227,9 @@ def _as_it_is(make: Callable[[World], Any]) -> Callable[[World, dict[str, Any]],
 
 GIVEN: dict[str, dict[str, Callable[[World, dict[str, Any]], Any]]] = {
     "functools": {name: _as_it_is(make) for name, make in OF_C.items()},
+    "logging": {"Logger.findCaller": _as_it_is(_calling), "Handler.handleError": _as_it_is(_failing)},
+    "string": {"getattr": _as_it_is(_no_attributes)},
+    "contextlib": {"MethodType": _as_it_is(_binding)},
     "dataclasses": {
         "_process_class": records.checking,
         "_add_slots": records.remembering,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import functools
 import re
@@ -50,11 +49,8 @@ _AGAIN = {
     types.TracebackType: ("a traceback", "keep traceback.format_exc() instead"),
     re.Match: ("the match of a pattern", "keep its groups"),
 }
-_DECORATED = {
-    id(contextlib.contextmanager(lambda: iter(())).__code__): "contextmanager",
-    id(contextlib.asynccontextmanager(lambda: None).__code__): "asynccontextmanager",  # type: ignore[arg-type,return-value]
-}
-"""The codes of functions that decorators make, which are their modules' own."""
+_DECORATED = {f"{name}.<locals>.helper": name for name in ("contextmanager", "asynccontextmanager")}
+"""By what their code is called, the functions that decorators of `contextlib` make."""
 
 
 class Describing:
@@ -186,7 +182,8 @@ class Describing:
 
     def _decorated(self, graph: Graph, node: Node) -> None:
         """Fill the node of a function made by a decorator of the library, or of a module's function."""
-        name = _DECORATED.get(id(node.value.__code__))
+        library = node.value.__globals__ in self._world.library
+        name = _DECORATED.get(node.value.__code__.co_qualname) if library else None
         inner = held(node.value).get("__wrapped__")
         if name is None or not self._world.made(inner):
             return self._member(node, node.value)

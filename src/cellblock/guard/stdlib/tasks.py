@@ -1,0 +1,70 @@
+"""The audit of `asyncio`, which takes longer to import than all that most cells use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
+
+
+def _run(world: World) -> Callable[..., Any]:
+    def run(main: Any, *, debug: bool | None = None) -> Any:
+        with asyncio.Runner(debug=debug) as runner:
+            with world.ending.waking(runner.get_loop()):
+                return runner.run(main)
+
+    return run
+
+
+_ASYNC = names(
+    "sleep gather create_task wait wait_for shield as_completed timeout timeout_at current_task all_tasks "
+    "Queue PriorityQueue LifoQueue QueueEmpty QueueFull Lock Event Condition Semaphore BoundedSemaphore Barrier "
+    "TaskGroup TimeoutError CancelledError InvalidStateError iscoroutine iscoroutinefunction "
+    "ALL_COMPLETED FIRST_COMPLETED FIRST_EXCEPTION"
+)
+_TASK = names(
+    "cancel cancelled done result exception add_done_callback remove_done_callback get_name set_name "
+    "uncancel cancelling"
+)
+
+
+def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
+    """A function that waits for what it is given, or for each item of it."""
+    function = getattr(asyncio, name)
+
+    def make(world: World) -> Callable[..., Any]:
+        awaited = world.delegating.awaited
+
+        def waiting(*given: Any, **named: Any) -> Any:
+            if name == "as_completed" and given:
+                return function([awaited(one) for one in given[0]], *given[1:], **named)
+            return function(*map(awaited, given), **named)
+
+        waiting.__name__ = waiting.__qualname__ = name
+        return waiting
+
+    return make
+
+
+AUDITS = (
+    ModuleAudit(
+        name="asyncio",
+        members=_ASYNC - names("gather wait_for shield as_completed"),
+        replaced={"run": _run, **{name: _waiting(name) for name in ("gather", "wait_for", "shield", "as_completed")}},
+        types=(
+            TypeAudit(type=asyncio.Task, reads=_TASK, constructable=False),
+            TypeAudit(type=asyncio.Future, reads=_TASK | names("set_result set_exception"), constructable=False),
+            *(
+                audit(getattr(asyncio, name), but=["mro"], subclassable=True)
+                for name in sorted(_ASYNC)
+                if isinstance(getattr(asyncio, name, None), type)
+            ),
+        ),
+        note="no loops, threads, processes or sockets",
+    ),
+)
