@@ -184,7 +184,7 @@ def test_answer_that_was_to_be_verified_is_verified_after_the_kill(tmp_path: Pat
     with agent:
         result = agent.resume(killed.log)
     assert (result.value, result.verified_by) == (6, "cell 2 checked it")
-    assert shown(model.asked[0]).startswith("Your answer is: 6")
+    assert "\n\nYour answer is: 6\n\n" in shown(model.asked[0])
 
 
 @pytest.mark.slow

@@ -38,7 +38,9 @@ class Context:
         self._rest.append(_Entry("assistant", text or "(nothing)", _CODE_LEFT_OUT))
 
     def observe(self, text: str) -> None:
-        """Add what the model is shown."""
+        """Add what the model is shown, to one message: there are endpoints that take no two of one side in a row."""
+        if self._rest and self._rest[-1].role == "user":
+            text = f"{self._rest.pop().content}\n\n{text}"
         self._rest.append(_Entry("user", text, _LEFT_OUT))
 
     def messages(self) -> list[Message]:
