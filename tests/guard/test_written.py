@@ -512,7 +512,11 @@ def test_time_in_which_source_of_the_library_is_checked_does_not_count_to_a_limi
     assert ending.flag
 
 
-def test_loggers_do_as_pythons() -> None:
+def test_loggers_do_as_pythons(monkeypatch: pytest.MonkeyPatch) -> None:
+    import logging
+
+    monkeypatch.setattr(logging.root, "level", logging.root.level)
+    monkeypatch.setattr(logging.root, "handlers", [])
     source = """
 import io, logging, sys
 written = io.StringIO()

@@ -287,7 +287,7 @@ FAILED = {
     ),
     "JSON without an end": (
         "whole(struct.pack('<cI', b'I', 0)); whole(struct.pack('<cI', b'R', 2**20) + b'[' * 2**20)",
-        "the process that saves broke the protocol: event is not JSON: nested too deeply",
+        "the process that saves broke the protocol: a line that is not JSON: nested too deeply",
     ),
 }
 _SPEECH = """

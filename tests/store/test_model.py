@@ -120,7 +120,7 @@ class Histories(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(self.now))
         held, model = self.held[name], self.models[name]
         there = model.tags if tag else model.branches
-        if model.head is None or branch in there or (not tag and branch == model.branch):
+        if model.head is None or branch == model.branch or branch in {*model.tags, *model.branches}:
             return
         at = data.draw(st.sampled_from(sorted(model.commits)))
         (held.tag if tag else held.branch)(branch, at)
@@ -133,7 +133,7 @@ class Histories(RuleBasedStateMachine):
         if not model.commits:
             return
         to = data.draw(
-            st.sampled_from(sorted([*model.branches, *model.tags.keys() - model.branches.keys(), *model.commits]))
+            st.sampled_from(sorted([*model.branches, *model.tags, *model.commits]))
         )
         head = held.move(to)
         if to in model.branches:

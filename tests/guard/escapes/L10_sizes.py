@@ -63,7 +63,7 @@ math.comb(10**9, 10**7)
 #: threat: L10
 #: from: C loops in math
 #: proves: hangs
-#: ended: timeout, memory
+#: refused: size
 import math
 math.prod(range(1, 10**7))
 #: shift-left
