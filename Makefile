@@ -41,7 +41,7 @@ thorough: $(STAMPS)/dev $(STAMPS)/as-wheel  ## kills, state models and fuzzing w
 
 endurance: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the same with full counts, and every test that takes long
 	@CELLBLOCK_KILLS=$${CELLBLOCK_KILLS:-10000} CELLBLOCK_EXAMPLES=$${CELLBLOCK_EXAMPLES:-400} CELLBLOCK_FUZZ_SECONDS=60 \
-	$(PY) -m pytest -m "slow or thorough" $(ARGS)
+	$(PY) -m pytest $(BESIDE) -m "slow or thorough" $(ARGS)
 
 containers: $(STAMPS)/dev $(STAMPS)/as-wheel  ## the tests in containers of podman, where there is one
 	@$(PY) -m pytest -m containers -rs $(ARGS)
