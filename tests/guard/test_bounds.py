@@ -80,6 +80,10 @@ CASES = {
     "integers made of sums of products": "import math, decimal\na = (1 << 260_000) - 1\na = math.sumprod([a] * 2, [a] * 2) if hasattr(math, 'sumprod') else a\ndecimal.Decimal(a)",
     "rounding to many zeros": "round(1, -10**8)",
     "arguments in a row": "x = bytearray(12_000_000)\nx.title(*x)",
+    "a view of what is large": "from collections.abc import ValuesView\na = tuple(range(200_000))\nstr(ValuesView([[a], [a]] * 2_000_000))",
+    "a list of one's own that is large": "from collections import UserList\na = tuple(range(200_000))\nstr(UserList([[a], [a]] * 2_000_000))",
+    "a dict of one's own that is large": "from collections import UserDict\na = tuple(range(200_000))\nrepr(UserDict(dict.fromkeys(range(1_000_000), [a, a])))",
+    "maps in a row that are large": "from collections import ChainMap\na = tuple(range(200_000))\nf'{ChainMap(dict.fromkeys(range(1_000_000), [a, a]))}'",
     "a file in memory": "import io\nio.StringIO('a' * 40_000_000)",
 }
 """Calls that once froze the host for minutes or filled its memory."""

@@ -201,26 +201,64 @@ def _settings(state: Versioned) -> dict[str, object]:
         return dict(store.read("default", "one").settings)
 
 
-def test_session_whose_journal_is_damaged_opens_without_that_entry_and_says_so(state: Versioned) -> None:
+def _begin(number: int, source: str) -> dict[str, JSON]:
+    step = f"s{number}"
+    return {"do": "begin", "step": step, "id": f"c{number}", "number": number, "kind": "python", "source": source}
+
+
+def _end(number: int, *, ok: bool = True) -> dict[str, JSON]:
+    return {"do": "end", "step": f"s{number}", "number": number, "rolled_back": False, "stopped": False, "ok": ok}
+
+
+def _written(name: str, do: str) -> dict[str, JSON]:
+    """An entry of a file that the host writes, or of a piece of it."""
+    return {"do": do, "step": f"of {name}", "what": "write", "name": name, "during": "", "buffers": ["aGk="]}
+
+
+def _answer(number: int) -> dict[str, JSON]:
+    return {"do": "answer", "step": f"s{number}", "name": "ask", "error": None, "buffers": []}
+
+
+_ENTRIES: tuple[tuple[dict[str, JSON], tuple[str, ...]], ...] = (
+    (_begin(2, "x = 2"), ("cell 3", "a.txt", "b.txt", "cell 4")),
+    (_end(2), ("cell 2", "cell 3", "a.txt", "b.txt", "cell 4")),
+    (_begin(3, "x = 3"), ("a.txt", "b.txt", "cell 4")),
+    (_written("a.txt", "part"), ("cell 3", "a.txt", "b.txt", "cell 4")),
+    (_answer(3), ("cell 3", "a.txt", "b.txt", "cell 4")),
+    (_written("a.txt", "host"), ("cell 3", "b.txt", "cell 4")),
+    (_end(3, ok=False), ("cell 3", "b.txt", "cell 4")),  # else that it asks for no answer is told as well
+    (_written("b.txt", "host"), ("cell 4",)),
+    (_begin(4, "x = 4"), ()),
+    (_end(4), ("cell 4",)),
+)
+"""A journal, and what is lost where each of its entries is damaged."""
+
+
+@pytest.mark.parametrize("damage", ["replace(entry, 'do', 'od')", "CAST(x'ff' || CAST(entry AS BLOB) AS TEXT)"])
+@pytest.mark.parametrize("number", range(len(_ENTRIES)))
+def test_session_whose_journal_is_damaged_opens_with_what_had_ended_before_and_says_so(
+    state: Versioned, number: int, damage: str
+) -> None:
     with Session("one", state=state) as session:
         session.run("x = 1")
     with open_store(state.url) as store, store.hold("default", "one", create=False) as held:
-        first = held.append(_begin(2, "x = 2"))
-        for entry in (_end(2), _begin(3, "y = 3"), _end(3), _written("a.txt", "host")):
-            held.append(entry)
-        piece = held.append(_written("b.txt", "part"))
-        held.append(_written("b.txt", "host"))
-    for number in (first, piece):
-        _change(state, f"UPDATE journal SET entry = replace(entry, 'do', 'od') WHERE number = {number}")
+        entries = [held.append(entry) for entry, _ in _ENTRIES]
+    _change(state, f"UPDATE journal SET entry = {damage} WHERE number = {entries[number]}")
+    with open_store(state.url) as store:
+        assert [one.path for one in store.verify().damage] == [f"entry {entries[number]} of the journal"]
     with Session("one", state=state) as session:
         assert session.resumed is not None
         lost = [one.name for one in session.resumed.lost]
-        assert lost == [f"journal entry {first}", f"journal entry {piece}", "b.txt"]
-        assert session.run("import os\nx, y, sorted(os.listdir())").value == (1, 3, ["a.txt"])
-        assert [one.name for one in session.run("x").lost] == []
+        assert lost == [f"journal entry {entries[number]}", *_ENTRIES[number][1]]
+        made: Any = session.run("import os\nx, sorted(os.listdir())").value
+        lasts = {"cell 2": 1, "a.txt": 5, "cell 3": 6, "b.txt": 7, "cell 4": 9}
+        whole = [step for step, last in lasts.items() if last < number]
+        x = max([1, *(int(step[-1]) for step in whole if step.startswith("cell"))])
+        assert made == (x, [step for step in whole if step.endswith(".txt")])
+        assert session.run("x").lost == ()
     with Session("one", state=state) as session:
         assert session.resumed is not None
-        assert (session.resumed.lost, session.run("x, y").value) == ((), (1, 3))
+        assert (session.resumed.lost, session.run("x").value) == ((), x)
 
 
 def test_session_whose_settings_are_damaged_opens_as_a_private_one_and_says_so(state: Versioned) -> None:
@@ -236,20 +274,6 @@ def test_session_whose_settings_are_damaged_opens_as_a_private_one_and_says_so(s
     with Session("one", state=state) as session:
         assert session.resumed is not None
         assert (session.resumed.lost, session.private[:27]) == ((), "the row of session 'one' of")
-
-
-def _begin(number: int, source: str) -> dict[str, JSON]:
-    step = {"step": f"s{number}", "id": f"c{number}", "number": number, "kind": "python", "source": source}
-    return {"do": "begin", **step}
-
-
-def _end(number: int) -> dict[str, JSON]:
-    return {"do": "end", "step": f"s{number}", "number": number, "rolled_back": False, "stopped": False, "ok": True}
-
-
-def _written(name: str, do: str) -> dict[str, JSON]:
-    """An entry of a file that the host writes, or of a piece of it."""
-    return {"do": do, "step": f"of {name}", "what": "write", "name": name, "during": "", "buffers": ["aGk="]}
 
 
 def _change(state: Versioned, statement: str) -> None:

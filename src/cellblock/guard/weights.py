@@ -8,8 +8,8 @@ walk is made as `repr` makes it, up to the limit.
 from __future__ import annotations
 
 import types
-from collections import deque
-from collections.abc import Iterator
+from collections import ChainMap, UserDict, UserList, deque
+from collections.abc import Iterator, MappingView
 from typing import Any
 
 MOST = 20_000_000
@@ -22,7 +22,11 @@ PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...),
 """Types without parts."""
 _FLAT = frozenset((list, tuple, set, frozenset, deque))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
-HOLDERS = (list, tuple, set, frozenset, deque, dict, slice, BaseException, types.SimpleNamespace, types.GenericAlias)
+_WRAPPERS = (types.SimpleNamespace, ChainMap, UserDict, UserList)
+"""Classes that show what their attributes hold."""
+HOLDERS = (
+    list, tuple, set, frozenset, deque, dict, slice, BaseException, types.GenericAlias, MappingView, *_WRAPPERS,
+)  # fmt: skip
 
 
 def light(value: Any) -> Any:
@@ -103,8 +107,10 @@ def _parts(value: Any) -> Any:
         return [value.start, value.stop, value.step]
     if isinstance(value, BaseException):
         return [BaseException.args.__get__(value)]  # type: ignore[attr-defined]
-    if isinstance(value, types.SimpleNamespace):
+    if isinstance(value, _WRAPPERS):
         return [object.__getattribute__(value, "__dict__")]
+    if isinstance(value, MappingView) and not isinstance(value, _VIEWS):
+        return [MappingView._mapping.__get__(value)]  # type: ignore[attr-defined]
     if isinstance(value, types.GenericAlias):
         return [value.__args__]
     if isinstance(value, _VIEWS):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from cellblock.cell import Cell, CellError, CellKind, CellState, Lost
 from cellblock.errors import StoreError
 from cellblock.outputs import OutputType
 from cellblock.session.commits import find_cell, get_cell, get_snapshot, rows_of
-from cellblock.session.hoststeps import ASIDE, FORGET, HostStep, not_done_again
+from cellblock.session.hoststeps import ASIDE, HostStep, not_done_again
 from cellblock.session.notebook import Kept
 from cellblock.session.record import failed_cell
 from cellblock.session.tools import Asked
@@ -111,20 +111,19 @@ class Past:
     steps: list[Planned] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     """Entries of the journal that cannot be read."""
-    torn: list[Planned] = field(default_factory=list)
-    """Steps of the host's that may lack a part, which such an entry held: they are not done again."""
+    cut_off: list[Planned] = field(default_factory=list)
+    """Steps that had not ended before the first of them: they are not done again, as each may lack a part."""
 
     def lost(self) -> tuple[Lost, ...]:
         """The cost of damaged entries."""
-        why = "the entry is damaged: the step that it tells of was not done again, and those after it were"
-        remedy = "look at what the newest cells have made, and do again what is missing"
+        why = "it is damaged: what had not ended before it is not done again"
+        remedy = "do again what is missing"
         entries = (Lost(name=f"journal entry {one}", type="entry", reason=why, remedy=remedy) for one in self.damaged)
-        torn = "entries of the journal beside its own are damaged, and may have held a part of it"
-        return (*entries, *(not_done_again(one.do, torn) for one in self.torn if isinstance(one.do, HostStep)))
+        return (*entries, *(_cut_off(one.do) for one in self.cut_off))
 
     def unread(self) -> tuple[int, ...]:
         """The numbers of entries that nothing more can be had from."""
-        return (*self.damaged, *(entry for one in self.torn for entry in one.entries))
+        return (*self.damaged, *(entry for one in self.cut_off for entry in one.entries))
 
     def plan(self) -> list[Planned]:
         """The steps in the order in which to do them. What was done during another step is done before it as well, as
@@ -198,17 +197,22 @@ def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) ->
         if not found:
             break
     behind += [number for one in found.values() if one.do is _NOTHING for number in one.entries]
-    past.torn = [one for one in found.values() if _is_torn(one, past.damaged)]
-    past.steps += [one for one in found.values() if one.do is not _NOTHING and one not in past.torn]
-    past.number = max([past.number, *(one.do.number for one in past.steps if isinstance(one.do, Replay))])
+    logged = [one for one in found.values() if one.do is not _NOTHING]
+    past.cut_off = [one for one in logged if past.damaged and not _ended_before(past.damaged[0], one)]
+    past.steps += [one for one in logged if one not in past.cut_off]
+    past.number = max([past.number, *(one.do.number for one in logged if isinstance(one.do, Replay))])
     return tuple(behind)
 
 
-def _is_torn(planned: Planned, damaged: Sequence[int]) -> bool:
-    """True for a step of the host's of which a damaged entry may have held a piece, as the first or a later one."""
-    first, last = planned.entries[0], planned.entries[-1]
-    is_of_pieces = isinstance(planned.do, HostStep) and planned.do is not _NOTHING and planned.do.do != FORGET
-    return is_of_pieces and any(first - 1 <= one < last for one in damaged)
+def _ended_before(entry: int, planned: Planned) -> bool:
+    return planned.entries[-1] < entry and (isinstance(planned.do, HostStep) or planned.do.ended)
+
+
+def _cut_off(step: Replay | HostStep) -> Lost:
+    why = "not done again: an entry of the journal is damaged, which may have held a part of it, or of a step before it"
+    if isinstance(step, HostStep):
+        return replace(not_done_again(step, ""), reason=why)
+    return Lost(name=f"cell {step.number}", type="cell", reason=why, remedy="run the cell again")
 
 
 _NOTHING = HostStep("clear")

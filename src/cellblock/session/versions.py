@@ -159,6 +159,7 @@ class Versions(Turns):
         self._count = max(past.number, numbers)
         lost += await self._write_again(kernel)
         lost += (*lasting.lacks_settings, *past.lost())
+        lasting.lacks_settings = ()  # told once
         if unread := past.unread():
             await lasting.let_go(unread)
         self._lost += lost

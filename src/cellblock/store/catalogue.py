@@ -303,7 +303,8 @@ def _row(row: Row) -> SessionRow:
     user, name, created, used, branch, commit, depth, pending, holder, column = row
     settings, damaged = _settings(column), ""
     if settings is None:
-        settings, damaged = {}, "its settings cannot be read"
+        damaged = "its settings cannot be read"
+        settings = {"private": damaged}  # as it opens
     elif commit is not None and depth is None:
         damaged = f"its newest commit, {spelled(blob(commit))}, is missing"
     return SessionRow(

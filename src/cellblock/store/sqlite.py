@@ -232,6 +232,7 @@ class SqliteDatabase:
             _uri(self._path, self._read_only),
             uri=True, timeout=0, isolation_level=None, check_same_thread=False,
         )  # fmt: skip
+        connection.text_factory = _as_text
         try:
             for setting in _SETTINGS:
                 connection.execute(f"PRAGMA {setting}")
@@ -529,6 +530,14 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return (status.st_dev, status.st_ino)
+
+
+def _as_text(data: bytes) -> str | bytes:
+    """A column that holds text, as its bytes where they are none: whoever reads it tells that this row is damaged."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 def _is_read_only(path: str) -> bool:
