@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import json
+import os
 import threading
 from io import FileIO
 from pathlib import Path
@@ -63,14 +64,18 @@ def test_log_that_its_disk_does_not_take_ends_with_its_last_whole_line(
     assert (len(log), [one["event"] for one in read_log(tmp_path / "log")]) == (1, ["run"])
 
 
-def test_log_that_is_being_written_is_not_taken_by_another_run(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "log")
-    log.write("run", format=1, trust_level="isolated")
+@pytest.mark.parametrize("there", [b"", b'{"event": "run", ', b"notes", None])
+def test_what_is_at_a_path_stays_as_it_is(tmp_path: Path, there: bytes | None) -> None:
+    path = tmp_path / "log"
+    if there is None:
+        os.mkfifo(path, 0o644)
+    else:
+        path.write_bytes(there)
+        path.chmod(0o644)
     with pytest.raises(LogError, match="there is a log at"):
-        EventLog(tmp_path / "log")
-    log.close()
-    EventLog(tmp_path / "log").close()
-    assert (tmp_path / "log").read_bytes() == b""
+        EventLog(path)
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert there is None or path.read_bytes() == there
 
 
 @pytest.mark.anyio

@@ -35,6 +35,9 @@ _LOST = (
     "The program that runs you ended after this cell, and was started again. The cell was not run again: nothing of it "
     "is left in names and files, but what it did outside of the session is done."
 )
+_NOT_KEPT = (
+    "The program that runs you ended, and was started again. The answer could not be kept: call final_answer again."
+)
 _CHANGED = "This cell was not run: secrets were taken out of its code. Write it again."
 _REMEMBERED = 500
 """Most commits that are searched for the one that an exploration began with."""
@@ -61,7 +64,7 @@ def require_resumable(past: PastRun, agent: Mapping[str, Any], path: str | os.Pa
     if run["attempts"] > 1:
         raise LogError(f"the run in {path} was of several attempts, which cannot be resumed", hint="run it again")
     if past.begin is None:
-        raise LogError(f"the run in {path} ended before its first step", hint="run it again, with the same log")
+        raise LogError(f"the run in {path} ended before its first step", hint="delete that log, and run it again")
     reason = "interrupted" if first.end is None else line(first.end["reason"])
     if not reason.startswith(_NOT_AN_END):
         raise LogError(f"the run in {path} has ended: {reason}", hint="start a new run, with its own log")
@@ -145,11 +148,16 @@ class Resumed(Loop):
     def _take_answer(self, number: int, event: Any) -> None:
         """The answer, or one that waits to be verified; one that the log does not hold is to be given again."""
         checked, self._unverified = self._unverified, None
-        if event["decision"] == "confirmed":
-            self._answer = checked and checked.confirmed(number)
-        elif event["answer"] is not None and is_whole(event["answer"]["value"]):
-            answer = Answer(from_plain(event["answer"]["value"]), event["answer"]["verified_by"])
-            if event["decision"] == "answered":
+        given, is_last = event["answer"], event["decision"] in ("answered", "confirmed")
+        if event["decision"] == "confirmed" and checked is not None:
+            self._answer = checked.confirmed(number)
+        elif event["decision"] == "confirmed" or (given is not None and not is_whole(given["value"])):
+            self.context.observe(_NOT_KEPT)
+            if is_last:
+                self.steps[-1] = replace(self.steps[-1], decision="")
+        elif given is not None:
+            answer = Answer(from_plain(given["value"]), given["verified_by"])
+            if is_last:
                 self._answer = answer
             else:
                 self._unverified = answer

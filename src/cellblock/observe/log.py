@@ -44,7 +44,6 @@ from cellblock.values.room import held
 
 FORMAT = 1
 MEASURED = "measured"
-_FIRST = b'{"event": "run", '
 _MOST_BYTES, _LONGEST, _MOST_EVENTS = 64 * 2**20, 8 * 2**20, 250_000
 """Of a log that is read: bytes of the file and of a line, and lines."""
 
@@ -55,10 +54,7 @@ class EventLog:
     """The events of one run, in memory and, where there is a path, in a file that is readable after every line."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, redactor: Redactor | None = None) -> None:
-        """LogError where a file is at `path` already, or none can be written.
-
-        The log of a run that ended before it began, as its program was killed, makes way.
-        """
+        """LogError where a file is at `path` already, or none can be written."""
         self.path = None if path is None else Path(path)
         self.events: list[Event] = []
         self.held: Share = Account().share()
@@ -197,54 +193,11 @@ def _event(line: bytes, path: object, number: int) -> Event:
 
 def _opened(path: Path, mode: Literal["x", "r+"]) -> FileIO:
     try:
-        file = FileIO(open_private(path, mode), "wb")
-        _lock(file)
-        return file
+        return FileIO(open_private(path, mode), "wb")
     except FileExistsError:
-        if (taken := _taken(path)) is not None:
-            return taken
         raise LogError(f"there is a log at {path} already", hint="give another path, or resume that run") from None
     except OSError as error:
         raise LogError(f"no log can be written to {path}: {error.strerror}", hint="give another path") from None
-
-
-def _taken(path: Path) -> FileIO | None:
-    """The file of a run of an agent that ended before it began, emptied; None where it is another, or is written."""
-    file = FileIO(open_private(path, "r+"), "rb+")
-    try:
-        if _lock(file) and _is_unbegun(file.read(_LONGEST)):
-            file.seek(0)
-            file.truncate()
-            return file
-    except BaseException:
-        file.close()
-        raise
-    file.close()
-    return None
-
-
-def _is_unbegun(data: bytes) -> bool:
-    """True for the log of an agent's run that has no line but its first, and may have one that tells how it ended."""
-    lines = data.splitlines(keepends=True)
-    if not lines or not data.startswith(_FIRST[: len(data)]):
-        return not data
-    if not lines[0].endswith(b"\n"):
-        return True  # it was being written
-    names = [line.split(b",", 1)[0] for line in lines[1:] if line.endswith(b"\n")]
-    return b'"trust_level": "' in lines[0] and names in ([], [b'{"event": "end"'])
-
-
-def _lock(file: FileIO) -> bool:
-    """True if no other program writes the file, and none can take it from now on until it is closed."""
-    try:
-        import fcntl
-    except ImportError:  # on Windows, where none is taken
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _no_log(path: object, number: int) -> LogError:
