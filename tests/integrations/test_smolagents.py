@@ -169,6 +169,24 @@ def test_the_answer_of_a_thread_counts_for_the_step_that_waits_for_it_alone(exec
     assert (output.output, output.is_final_answer) == ("mine", True)
 
 
+def test_code_answers_at_the_level_local_too_where_no_threads_are_granted() -> None:
+    with CellblockExecutor(trust_level="local") as executor:
+        executor.send_tools({"web_search": web_search})
+        for code, answer in (
+            ("final_answer(web_search('speed of a leopard'))", "16 m/s"),
+            ("def f():\n    final_answer(answer='of a function')\nf()\nmissing", "of a function"),
+            ("async def f(): final_answer('of a coroutine')\nawait f()", "of a coroutine"),
+            ("try:\n    final_answer('caught')\nexcept BaseException: pass\n1", "caught"),
+            ("try:\n    final_answer('caught')\nexcept BaseException: pass\nmissing", "caught"),
+        ):
+            output = executor(code)
+            assert (output.output, output.is_final_answer) == (answer, True)
+        output = executor("print('said')\n3 + 4")
+        assert (output.output, output.logs, output.is_final_answer) == (7, "said\n", False)
+        with pytest.raises(InterpreterError, match="threading is not granted"):
+            executor("import threading")
+
+
 def test_an_own_final_answer_tool_is_asked(executor: CellblockExecutor) -> None:
     class Shout(Tool):
         name = "final_answer"

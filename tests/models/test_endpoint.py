@@ -573,7 +573,7 @@ async def test_lines_of_a_stream_may_be_cut_anywhere_and_end_in_any_way(endpoint
 
 
 @pytest.mark.threat("D4")
-@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "of-its-own"])
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x-gzip", "compress"])
 async def test_an_answer_that_is_compressed_is_refused_by_name(endpoint, retries, encoding):
     body = gzip.compress(b": \n" * 3_000_000 + WORD + END)
     headers = SSE | {"content-encoding": encoding}
@@ -589,6 +589,43 @@ async def test_an_answer_that_is_compressed_is_refused_by_name(endpoint, retries
         )
     assert (errors[2].kind, errors[2].status, retries) == ("key", 401, [])
     assert {asked.headers["accept-encoding"] for asked in server.asked} == {"identity"}
+
+
+@pytest.mark.parametrize("encoding", ["none", "utf-8", "chunked", "identity, identity", "", "of-its-own"])
+async def test_an_encoding_that_leaves_bodies_as_they_are_is_passed_over(endpoint, encoding):
+    headers = {"content-encoding": encoding}
+    refusal = json.dumps({"error": {"message": "bad thing: stream_options"}}).encode()
+    answers = [Raw(400, headers, refusal), Raw(200, SSE | headers, WORD + END), Raw(400, headers, refusal)]
+    with ModelServer(answers) as server:
+        model = endpoint(server)
+        assert (await model.reply(ASKED, [])).text == " word"
+        assert str(await failing(model)) == f"{server.url} answered 400: bad thing: stream_options"
+    assert ["stream_options" in asked.body for asked in server.asked] == [True, False, False]
+
+
+@pytest.mark.parametrize("finished", [True, False])
+async def test_an_answer_ends_where_it_says_so_though_its_connection_stays_open(endpoint, finished):
+    lines = (WORD + END if finished else WORD + b"data: [DONE]\n\n").decode().split("\n")
+    with ModelServer([Stream(tuple(lines), hang=True)]) as server, anyio.fail_after(4):
+        model = endpoint(server, patience={"retries": 0, "stall_seconds": 60})
+        if finished:
+            assert (await model.reply(ASKED, [])).text == " word"
+        else:
+            assert str(await failing(model)) == "the answer broke off before its end (try again later)"
+        assert server.left.wait(4)
+
+
+@pytest.mark.threat("D4")
+async def test_what_is_held_of_a_piece_is_counted_by_its_bytes_and_lines(endpoint, monkeypatch):
+    monkeypatch.setattr("cellblock.models.streaming._MOST_PIECE", 4_000)
+    text = "x" * 3_000
+    line = f'data: {{"choices": [{{"delta": {{"content": "{text}"}}, "finish_reason": "stop"}}]}}'
+    script = [Stream((line, "", "data: [DONE]", ""), piece=1), Stream(("data: " + "[" * 4_000,), piece=1)]
+    with ModelServer([*script, Stream(("data:",) * 60)]) as server:
+        model = endpoint(server, patience={"retries": 0})
+        assert (await model.reply(ASKED, [])).text == text
+        for _ in range(2):
+            assert "the answer has more bytes than are read" in str(await failing(model))
 
 
 @pytest.mark.threat("D4")

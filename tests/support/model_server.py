@@ -103,10 +103,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream of these lines, as they are, or another body where `kind` is another media type."""
+    """A stream of these lines, as they are, or another body where `kind` is another media type.
+
+    A stream may come in pieces of `piece` characters, and with `hang` leaves the connection open.
+    """
 
     lines: tuple[str, ...]
     kind: str = "text/event-stream"
+    piece: int = 2**16
+    hang: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,7 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
             case Stream(kind="text/event-stream"):
                 self._begin()
                 for line in behaviour.lines:
-                    self._chunk(line + "\n")
+                    for start in range(0, len(line) + 1, behaviour.piece):
+                        self._chunk(f"{line}\n"[start : start + behaviour.piece])
+                if behaviour.hang:
+                    self._pause(PATIENCE)
                 self._chunk("")
             case Stream():
                 self._send(200, behaviour.kind, "\n".join(behaviour.lines).encode())

@@ -27,7 +27,10 @@ _CALL = "_cellblock_call"
 
 _STUBS = f"""
 def _cellblock_stubs(names):
-    from threading import current_thread, main_thread
+    try:
+        from threading import current_thread, main_thread
+    except ImportError:  # not granted at the level local, where code makes no threads: False is False
+        current_thread = main_thread = bool
     call = {_CALL}
     def stub(name):
         def tool(*args, **kwargs):

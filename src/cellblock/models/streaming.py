@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from time import monotonic
 from typing import Any
 
+from anyio import move_on_after
 from anyio.lowlevel import checkpoint
 
 from cellblock.models.assembling import TooLong, Unreadable
@@ -21,6 +22,10 @@ _PART = 2**13
 _LINE = 64
 """Room that a line takes beside its bytes."""
 _LONGEST_TURN = 0.005
+_LEAVING = 0.1
+"""Seconds that a connection is read on after a stream's end is told, so that it may be kept."""
+_COMPRESSING = frozenset(("gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"))
+"""Encodings that make a body smaller. Others that endpoints name (`none`, `utf-8`) leave it as it is."""
 
 
 class Encoded(Unreadable):
@@ -80,24 +85,24 @@ async def beginning(response: Any) -> AsyncIterator[bytes]:
 
 
 async def events(response: Any) -> AsyncIterator[bytes]:
-    """The data of each event of a stream, until its end is told; the rest is read, so that the connection may be kept.
+    """The data of each event of a stream, until its end is told or comes.
 
     Raises `Encoded` and, for a stream or an event that is too long, `TooLong`.
     """
-    begun: list[bytes] = []  # of a line that has not ended
+    begun = bytearray()  # of a line that has not ended
     data: list[bytes] = []
-    held, is_over, ended = 0, False, b""
-    async for part in parts(response):
-        if is_over:
-            continue
+    held, ended = 0, b""
+    coming = parts(response)
+    async for part in coming:
         for piece in (part.removeprefix(b"\n") if ended == b"\r" else part).splitlines(keepends=True):
-            begun.append(piece)
-            held += len(piece) + _LINE
+            is_line = piece.endswith((b"\n", b"\r"))
+            begun += piece
+            held += len(piece) + _LINE * is_line
             if held > _MOST_PIECE:
                 raise TooLong("the answer has more bytes than are read")
-            if not piece.endswith((b"\n", b"\r")):
+            if not is_line:
                 continue
-            text = b"".join(begun).rstrip(b"\r\n")
+            text = bytes(begun).rstrip(b"\r\n")
             begun.clear()
             name, _, value = text.partition(b":")
             if name == b"data":
@@ -107,14 +112,17 @@ async def events(response: Any) -> AsyncIterator[bytes]:
             if not text and data:
                 event = b"\n".join(data)
                 data.clear()
-                held, is_over = 0, event.startswith(b"[DONE]")
-                if is_over:
-                    break
+                held = 0
+                if event.startswith(b"[DONE]"):
+                    with move_on_after(_LEAVING):
+                        async for _rest in coming:
+                            pass
+                    return
                 yield event
         ended = part[-1:]
 
 
 def _encoding(response: Any) -> str:
-    """The encoding of a body that is not sent as it is; "" for another."""
+    """The encoding of a body that is compressed; "" for one that is sent as it is."""
     told = str(response.headers.get("content-encoding", "")).strip().lower()
-    return "" if told == "identity" else told
+    return told if _COMPRESSING.intersection(map(str.strip, told.split(","))) else ""

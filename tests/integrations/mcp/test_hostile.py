@@ -394,6 +394,18 @@ def test_a_request_whose_id_is_none_or_too_long_is_answered(ask: Ask, given: obj
     assert "result" in ask("tools/list", {})
 
 
+def test_a_notification_of_another_protocol_is_not_answered(port: int, tmp_path: Path) -> None:
+    told = {"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 1}}
+    client = Http(port).open()
+    for method in ("$/cancelRequest", "initialized"):
+        assert client.post(json.dumps(told | {"method": method}).encode())[::2] == (202, b"")
+    stdio = Stdio(f"sqlite:///{tmp_path}/cells.db")
+    stdio.send(json.dumps(told).encode())
+    stdio.send(json.dumps({"jsonrpc": "2.0", "id": "next", "method": "ping"}).encode())
+    assert stdio.receive()["id"] == "next"
+    stdio.close()
+
+
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize("given", [True, 1.5, "a" * 201, 10**200, [1], {"a": 1}], ids=repr)
 def test_a_progress_token_that_is_none_or_too_long_is_refused(ask: Ask, given: object) -> None:

@@ -26,6 +26,8 @@ _MOST_MENDED = 2**18
 """Bytes of a message: half a million halves of characters would take a tenth of a second."""
 _MOST_ID = 200
 """Characters of an id or a progress token: answers and notifications repeat them."""
+_NOTIFYING = ("notifications/", "$/")
+"""Beginnings of names that notifications have, MCP's and those of other protocols of JSON-RPC."""
 _FORM = f"is a whole number or a text, of at most {_MOST_ID} characters"
 
 
@@ -50,16 +52,17 @@ def read(data: bytes) -> tuple[bytes, JSONRPCMessage]:
     except ValidationError:
         number = told.get("id") if isinstance(told, dict) else None
         raise NotTaken(INVALID_REQUEST, "it is not a JSON-RPC message", number) from None
-    require_short(message)
+    require_short(message, has_id="id" in told)
     return text, message
 
 
-def require_short(message: JSONRPCMessage) -> None:
+def require_short(message: JSONRPCMessage, *, has_id: bool = True) -> None:
     """Security border: `NotTaken` for a request whose id or progress token is too long, or of another type.
 
-    The SDK takes a request with an id of another type for a notification, to which nothing is answered.
+    The SDK takes a request with an id of another type for a notification, to which nothing is answered. Without
+    `has_id` it is one; the SDK's own parser does not tell, and only names tell there.
     """
-    if isinstance(message, JSONRPCNotification) and not message.method.startswith("notifications/"):
+    if isinstance(message, JSONRPCNotification) and has_id and not message.method.startswith(_NOTIFYING):
         raise NotTaken(INVALID_REQUEST, f"the id of a request {_FORM}")
     if isinstance(message, JSONRPCRequest):
         if not _is_short(message.id):
