@@ -198,8 +198,9 @@ def followed_by(past: Past, session: StoredSession, journal: Iterable[Entry]) ->
             break
     behind += [number for one in found.values() if one.do is _NOTHING for number in one.entries]
     logged = [one for one in found.values() if one.do is not _NOTHING]
-    past.cut_off = [one for one in logged if past.damaged and not _ended_before(past.damaged[0], one)]
-    past.steps += [one for one in logged if one not in past.cut_off]
+    for one in logged:
+        is_whole = not past.damaged or _ended_before(past.damaged[0], one)
+        (past.steps if is_whole else past.cut_off).append(one)
     past.number = max([past.number, *(one.do.number for one in logged if isinstance(one.do, Replay))])
     return tuple(behind)
 
