@@ -56,7 +56,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
     from cellblock.cli.probes import PROBES, REDUCED
     from cellblock.executors.system import require_linux
-    from cellblock.hosting.conditions import require, small_files, without_internet
+    from cellblock.hosting.conditions import require, small_files
     from cellblock.limits import ExecutionLimits
     from cellblock.session.session import AsyncSession
 
@@ -64,7 +64,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     findings, skipped = [], []
     try:
         require_linux("trust_level='isolated'")
-        require(small_files, *((without_internet,) if asked == "full" else ()))  # before any is laid out
+        require(small_files)  # before any is laid out
         with _laid_out() as bait:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
