@@ -38,7 +38,7 @@ class Exploration:
 
     @property
     def since(self) -> str:
-        """What it is, for the model."""
+        """Words of it for the model."""
         return f"What was explored since cell {self.step}"
 
 

@@ -203,7 +203,7 @@ def _alone(under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, aske
 
 
 def _after(first: Message, receive: Receive) -> Receive:
-    """What is received: the message that was received already, then the others."""
+    """A receiver of the message that was received already, then of the others."""
     left = [first]
 
     async def received() -> Message:
