@@ -25,7 +25,7 @@ _ITEM = re.compile(r"(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +|$)")
 _PREFIX = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]*+)?")
 _QUOTE = re.compile(r" {0,3}> ?")
 _LINES = re.compile(r"\r\n|\n|\r")
-_TIMES_READ = 2
+_TIMES_READ = 1
 """Lengths of the whole text that are read past fences that end their blocks after all; from then on the first does."""
 _TAB = 4
 _DEEPEST = 50
@@ -59,7 +59,7 @@ class _Container:
 
 def _found(lines: list[str]) -> Iterator[Fence]:
     number, container = 0, _Container()
-    spare = _TIMES_READ * sum(map(_cost, lines))
+    spare = _TIMES_READ * _cost(lines)
     while number < len(lines):
         container, rest = _entered(lines[number], container)
         opened = _opening(rest)
@@ -72,12 +72,12 @@ def _found(lines: list[str]) -> Iterator[Fence]:
         end, closed = _end(tag, fence, _lines_in(lines, number, container), inside, spare)
         yield Fence(tag, "\n".join(_without(line, indent) for line in inside[:end]), closed)
         read_to, number = number + len(inside), number + end + closed
-        spare -= sum(map(_cost, lines[number:read_to]))
+        spare -= _cost(lines[number:read_to])
 
 
-def _cost(line: str) -> int:
-    """Cost of reading a line, in characters."""
-    return len(line) + 1
+def _cost(lines: list[str]) -> int:
+    """Cost of reading lines, in characters."""
+    return sum(map(len, lines)) + len(lines)
 
 
 def _lines_in(lines: list[str], start: int, container: _Container) -> Iterator[tuple[str, int]]:
@@ -86,7 +86,7 @@ def _lines_in(lines: list[str], start: int, container: _Container) -> Iterator[t
         within = _within(lines[number], container)
         if within is None:
             return
-        yield within, _cost(lines[number])
+        yield within, len(lines[number]) + 1
 
 
 def _entered(line: str, container: _Container) -> tuple[_Container, str]:
@@ -182,7 +182,7 @@ def _end(tag: str, fence: str, lines: Iterator[tuple[str, int]], read: list[str]
         within = python is not None and bool(python.quotes)
         if python is not None:
             python.add(line)
-        closes = _closes(line, fence)
+        closes = fence in line and _closes(line, fence)
         if not closes and not (tag in _MARKDOWN and _opens_within(line, fence)):
             continue
         if closes and first is None:

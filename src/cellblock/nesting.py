@@ -26,6 +26,9 @@ class Nesting:
         return self._depth > 0 or bool(self.quotes) or self.continued
 
     def add(self, line: str) -> None:
+        if not line:
+            self.continued = False
+            return
         at, self.continued = 0, line.endswith("\\")
         while True:
             if self.quotes:
