@@ -16,6 +16,8 @@ PROGRAM = Path(__file__).with_name("kills.py")
 SUPPORT = Path(__file__).parents[1] / "support"
 KILLS = int(os.environ.get("CELLBLOCK_KILLS", "2000"))
 """In all, of the long test."""
+SECONDS = max(3000, KILLS)
+"""For the kills of one store; two stores at a time."""
 
 
 def killed(url: str, seed: int, kills: int, seconds: float) -> dict[str, object]:
@@ -41,7 +43,7 @@ def test_a_session_is_as_it_was_acknowledged_whoever_is_killed(tmp_path: Path) -
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(2 * SECONDS)
 def test_thousands_of_kills_lose_nothing_in_any_store(tmp_path: Path, thorough_seed: int) -> None:
     """Half in SQLite, the rest in PostgreSQL, with a directory and with a bucket for what is large."""
     with postgres_server.server() as server:
@@ -55,7 +57,7 @@ def test_thousands_of_kills_lose_nothing_in_any_store(tmp_path: Path, thorough_s
         shares = [KILLS // 2, KILLS // 4, KILLS // 8, KILLS // 8]
         with ThreadPoolExecutor(2) as pool:
             runs = [
-                pool.submit(killed, url, thorough_seed + place, share, 3000)
+                pool.submit(killed, url, thorough_seed + place, share, SECONDS)
                 for place, (url, share) in enumerate(zip(urls, shares, strict=True))
             ]
         kills = sum(_check(run.result(), thorough_seed + place) for place, run in enumerate(runs))
