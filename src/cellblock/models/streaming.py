@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from time import monotonic
 from typing import Any
@@ -85,13 +86,13 @@ async def beginning(response: Any) -> AsyncIterator[bytes]:
 
 
 async def events(response: Any) -> AsyncIterator[bytes]:
-    """The data of each event of a stream, until its end is told or comes.
+    """The data of each event of a stream that has some, until its end is told or comes.
 
     Raises `Encoded` and, for a stream or an event that is too long, `TooLong`.
     """
     begun = bytearray()  # of a line that has not ended
     data: list[bytes] = []
-    held, ended = 0, b""
+    held, ended, first = 0, b"", True
     coming = parts(response)
     async for part in coming:
         for piece in (part.removeprefix(b"\n") if ended == b"\r" else part).splitlines(keepends=True):
@@ -103,6 +104,7 @@ async def events(response: Any) -> AsyncIterator[bytes]:
             if not is_line:
                 continue
             text = bytes(begun).rstrip(b"\r\n")
+            text, first = text.removeprefix(BOM_UTF8) if first else text, False
             begun.clear()
             name, _, value = text.partition(b":")
             if name == b"data":
@@ -118,7 +120,8 @@ async def events(response: Any) -> AsyncIterator[bytes]:
                         async for _rest in coming:
                             pass
                     return
-                yield event
+                if event.strip():
+                    yield event
         ended = part[-1:]
 
 
