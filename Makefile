@@ -8,6 +8,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 STAMPS := .venv/.stamps
 SUITES := build/integrations/bin/python
+SITE := build/docs/bin/python
 # half of the tests' time is waiting: two processes run them, each whole files (tests/conftest.py); WORKERS=0 is one
 WORKERS ?= 2
 BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
@@ -23,7 +24,7 @@ VENV_STATE := $(shell [ "$$(cat $(STAMPS)/venv 2>/dev/null)" = "$$(pwd)" ] && $(
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test thorough endurance containers integrations fuzz lint bench venv clean force
+.PHONY: help demo test thorough endurance containers integrations fuzz lint bench docs venv clean force
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1:/p' Makefile | awk -F: '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -65,6 +66,14 @@ lint: $(STAMPS)/dev $(STAMPS)/as-wheel  ## ruff, mypy with the border for text, 
 
 bench: $(STAMPS)/dev $(STAMPS)/as-wheel  ## measure, beside references on the same machine
 	@$(PY) bench $(ARGS)
+
+# not --quiet, with which strict counts no warnings
+docs: $(STAMPS)/wheel  ## the documents as a site with search and an API reference, in build/site; strict
+	@[ -x $(SITE) ] || $(PY) -m venv build/docs
+	@$(SITE) -m pip --disable-pip-version-check --quiet install "$$(ls build/wheel/*.whl)[docs]"
+	@$(SITE) -m pip --disable-pip-version-check --quiet install --no-deps --force-reinstall build/wheel/*.whl
+	@NO_MKDOCS_2_WARNING=1 $(SITE) -m mkdocs build
+	@echo "-- build/site/index.html"
 
 venv: $(STAMPS)/dev  ## .venv with the wheel and everything the tests need
 

@@ -2,9 +2,9 @@
 
 Conventions in the pages:
 
-- A `python` block is executed; the blocks of a page share one namespace, in order. What it prints is compared with
-  its `#>` lines, and with a `text` block that follows it directly. `...` stands for anything within a line, and for
-  any lines when it is a line of its own.
+- A `python` block is executed; the blocks of a page share one namespace, in order, but each of the README has its own.
+  What it prints is compared with its `#>` lines, and with a `text` block that follows it directly. `...` stands for
+  anything within a line, and for any lines when it is a line of its own.
 - `<!-- file: NAME -->` before a block: it is written to that file instead, for the console blocks after it.
 - A `console` block of `cellblock` commands is executed, with a last line `[exit status N]` where N is not 0. Blocks
   with any other program are not. Lines that begin with `>>>` or `...` and follow a command are what is typed into it.
@@ -31,7 +31,9 @@ import pytest
 import cellblock
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
+OTHERS = [ROOT / name for name in ("AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md")]
+PAGES = [README, *OTHERS, *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>file|needs|not run): (?P<word>.*?) -->\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S
 )
@@ -115,6 +117,9 @@ def runs(
         if block.mark == "file":
             (directory / block.word).write_text(block.body, encoding="utf-8")
         elif block.kind == "python":
+            if page == README:
+                namespace.clear()
+                namespace["__name__"] = "__docs__"
             shown = [line.strip()[3:] for line in block.body.splitlines() if line.strip().startswith("#>")]
             after = found[number + 1] if number + 1 < len(found) else None
             if after is not None and after.kind == "text" and after.follows:
