@@ -22,6 +22,8 @@ from cellblock.store.packing import Packed, pack
 from cellblock.store.words import Commit
 
 _FULL = 1 << 20
+_OBJECT = 300
+"""Bytes of an object beside its body. Small ones are so few in one transaction that others who write do not wait long."""
 _ASKED = 4096
 """Bytes from which it is cheaper to ask whether the store has an object than to compress it."""
 
@@ -162,7 +164,7 @@ class Batch:
 
     def _add(self, packed: Packed) -> None:
         self._waiting[packed.address] = packed
-        self._size += len(packed.body)
+        self._size += len(packed.body) + _OBJECT
         if self._size >= _FULL:
             self.flush()
 
