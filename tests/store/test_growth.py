@@ -218,3 +218,15 @@ def test_many_small_objects_are_stored_some_at_a_time_and_others_write_between()
             batch.flush()
         assert store.usage("ana").objects == sum(database.inserted) == 20_000
         assert max(database.inserted) < 4_000
+
+
+def test_commit_takes_no_longer_for_what_nothing_leads_to(store: Store, database: Counting) -> None:
+    held = store.hold("ana", "many")
+    with held.batch() as batch:
+        for number in range(20_000):
+            batch.put(number.to_bytes(4, "big"))
+        batch.flush()
+        root = batch.tree(None, {"x": 1})
+        database.told()
+        batch.commit(kind="cell", trees={"names": root})
+    assert database.told()[0] < 20
