@@ -256,10 +256,16 @@ class StillWriting(SessionHeld):
 
 def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     """SessionHeld: a lease on the locked session has not run out, and its holder is not known to be dead."""
-    if found[5] is None:
+    until = found[6] if isinstance(found[6], float) else number(found[6])
+    if found[5] is None or until <= now:
         return
-    holder, until = lease.from_text(text(found[5])), found[6] if isinstance(found[6], float) else number(found[6])
-    if until <= now or lease.is_gone(holder):
+    if (holder := _holder(found[5])) is None:
+        raise SessionHeld(
+            f"session {name!r} of {user!r} may be open elsewhere: its row is damaged, and does not tell where",
+            hint=f"it is free when it has not been heard of for {until - now:.0f} s",
+            holder="unknown",
+        )
+    if lease.is_gone(holder):
         return
     if lease.is_here(holder):
         raise (StillWriting if lease.is_dropped(holder) else SessionHeld)(
@@ -287,9 +293,10 @@ def _found(row: Row) -> Found:
     return Found(number(row[0]), number(row[1]), number(row[2]), _settings(row[3]))
 
 
-def is_whole(settings: Value) -> bool:
-    """True if the settings of a row can be read."""
-    return _settings(settings) is not None
+def damaged_columns(settings: Value, holder: Value) -> list[str]:
+    """Those of two columns of a session's row that cannot be read."""
+    unread = {"settings": _settings(settings) is None, "holder": holder is not None and _holder(holder) is None}
+    return [name for name, is_damaged in unread.items() if is_damaged]
 
 
 def _settings(column: Value) -> Mapping[str, JSON] | None:
@@ -299,12 +306,18 @@ def _settings(column: Value) -> Mapping[str, JSON] | None:
         return None
 
 
+def _holder(column: Value) -> Holder | None:
+    try:
+        return lease.from_text(text(column))
+    except StoreError:
+        return None
+
+
 def _row(row: Row) -> SessionRow:
     user, name, created, used, branch, commit, depth, pending, holder, column = row
     settings, damaged = _settings(column), ""
-    if settings is None:
-        damaged = "its settings cannot be read"
-        settings = {"private": damaged}  # as it opens
+    if unread := damaged_columns(column, holder):
+        damaged = f"its {' and '.join(unread)} cannot be read"
     elif commit is not None and depth is None:
         damaged = f"its newest commit, {spelled(blob(commit))}, is missing"
     return SessionRow(
@@ -316,12 +329,7 @@ def _row(row: Row) -> SessionRow:
         commit=None if commit is None else spelled(blob(commit)),
         depth=0 if depth is None else number(depth),
         pending=number(pending),
-        holder=None if holder is None else _living(lease.from_text(text(holder))),
-        private=str(settings.get("private") or ""),
+        holder=None if (found := _holder(holder)) is None or lease.is_gone(found) else found,
+        private=damaged if settings is None else str(settings.get("private") or ""),  # as it opens
         damaged=damaged,
     )
-
-
-def _living(holder: Holder) -> Holder | None:
-    """The holder, unless it is known to be dead."""
-    return None if lease.is_gone(holder) else holder

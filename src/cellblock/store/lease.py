@@ -73,14 +73,14 @@ def as_text(holder: Holder) -> str:
 
 def from_text(text: str) -> Holder:
     """Holder of a text that `as_text` wrote. StoreError: another text."""
-    found = parsed(text)
     try:
+        found = parsed(text)
         assert isinstance(found, dict)
         holder = Holder(**found)
         assert type(holder.pid) is type(holder.started) is int
         assert 0 < holder.pid < 2**31
         return holder
-    except (AssertionError, TypeError):
+    except (AssertionError, TypeError, StoreError):
         raise StoreError(f"the holder of a session cannot be read: {text[:200]!r}") from None
 
 

@@ -86,10 +86,10 @@ class SqliteDatabase:
         self._files: _Files | None = None
         """Identity of the file and of its log, while they are open."""
         self._written = 0
-        """Time at which the file had last been written when its log was there."""
+        """Time at which the file was last written, noted with the two, and with each call that finds both."""
         with self._telling():
             self._writer = self._opened(migrations)
-            self._files = self._found()
+            self._note_files()
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         def selected() -> list[Row]:
@@ -398,6 +398,11 @@ class SqliteDatabase:
             return _Files(None, None)
         return _Files(_identity(self._path), None if self._read_only else _identity(self._path + "-wal"))
 
+    def _note_files(self) -> None:
+        self._files = self._found()
+        if self._path is not None:
+            self._written = os.stat(self._path).st_mtime_ns
+
     def _require_files(self) -> None:
         """StoreError: what is written now, nobody would find. Where only the log was deleted, another takes its place:
         this process can still read what it held.
@@ -430,7 +435,7 @@ class SqliteDatabase:
             self._written = os.stat(self._path).st_mtime_ns
             _patiently(self._leave_log, _LATER_PATIENCE)
             self._have_log(self._writer)
-            self._files = self._found()
+            self._note_files()
         except sqlite3.OperationalError as error:
             if not _is_locked(error):
                 raise
