@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -62,7 +63,7 @@ class Catalogue:
             if found is None:
                 if user_id is None or not create:
                     raise _unknown(user, name)
-                self._create(transaction, user_id, user, name, settings or {}, now)
+                self._create(transaction, user_id, user, name, settings or {})
                 found = self._lock_session(transaction, user_id, name)
                 assert found is not None
             _refuse_held(found, user, name, now)
@@ -102,17 +103,18 @@ class Catalogue:
 
     def delete(self, user: str, name: str) -> None:
         """Delete a session and all that only it has; a collection frees the space."""
+        now = self._database.now()
         with self._database.writing() as transaction:
-            session_id = self._not_held(transaction, user, name)[1]
+            session_id = self._not_held(transaction, user, name, now)[1]
             for table in ("journal", "refs", "commits"):
                 transaction.run(f"DELETE FROM {table} WHERE session_id = ?", session_id)
             transaction.run("DELETE FROM sessions WHERE id = ?", session_id)
 
     def rename(self, user: str, name: str, new: str) -> None:
         """Give a session that nobody holds another name."""
-        new = checked_name(new, "session")
+        new, now = checked_name(new, "session"), self._database.now()
         with self._database.writing() as transaction:
-            found = self._not_held(transaction, user, name)
+            found = self._not_held(transaction, user, name, now)
             self._refuse_taken(transaction, number(found[0]), user, new)
             transaction.run("UPDATE sessions SET name = ? WHERE id = ?", new, found[1])
 
@@ -134,7 +136,7 @@ class Catalogue:
             settings = _found(found).settings if settings is None else settings
             if settings is None:
                 raise damaged_settings(user, name)
-            self._create(transaction, user_id, user, new, settings, now)
+            self._create(transaction, user_id, user, new, settings)
             copy = self._lock_session(transaction, user_id, new)
             assert copy is not None
             transaction.run(f"{_COPY_COMMITS} session_id = ?", copy[1], found[1])
@@ -168,7 +170,7 @@ class Catalogue:
         epoch = number(found[4]) + 1
         transaction.run(
             "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
-            epoch, lease.as_text(holder), now + self._lease_seconds, _ms(now), found[1],
+            epoch, lease.as_text(holder), now + self._lease_seconds, _ms_now(), found[1],
         )  # fmt: skip
         return self._as_held(transaction.rows, found, epoch)
 
@@ -182,7 +184,7 @@ class Catalogue:
                 "INSERT INTO users (name, created, objects, bytes) SELECT ?, ?, 0, 0"
                 " WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = ?) ON CONFLICT (name) DO NOTHING"
             )
-            transaction.run(sql, user, _ms(self._database.now()), user)
+            transaction.run(sql, user, _ms_now(), user)
         rows = transaction.rows(f"SELECT id FROM users WHERE name = ?{self._database.dialect.for_update}", user)
         return number(rows[0][0]) if rows else None
 
@@ -191,9 +193,9 @@ class Catalogue:
         rows = transaction.rows(f"{_LOCKED} WHERE user_id = ? AND name = ?{lock}", user_id, name)
         return rows[0] if rows else None
 
-    def _not_held(self, transaction: Transaction, user: str, name: str) -> Row:
+    def _not_held(self, transaction: Transaction, user: str, name: str, now: float) -> Row:
         """The locked row of a session that nobody holds."""
-        user, name, now = checked_name(user, "user"), checked_name(name, "session"), self._database.now()
+        user, name = checked_name(user, "user"), checked_name(name, "session")
         user_id = self._lock_user(transaction, user, create=False)
         found = None if user_id is None else self._lock_session(transaction, user_id, name)
         if found is None:
@@ -206,7 +208,7 @@ class Catalogue:
             raise StoreError(f"user {user!r} has a session {name!r} already", hint="choose another name")
 
     def _create(
-        self, transaction: Transaction, user_id: int, user: str, name: str, settings: Mapping[str, JSON], now: float
+        self, transaction: Transaction, user_id: int, user: str, name: str, settings: Mapping[str, JSON]
     ) -> None:
         counted = (
             "SELECT (SELECT count(*) FROM sessions WHERE user_id = u.id), quota_sessions FROM users u WHERE id = ?"
@@ -218,7 +220,8 @@ class Catalogue:
                 f"user {user!r} may keep {allowed:,} sessions, and has {number(many):,}",
                 hint="delete a session, or raise the quota",
             )
-        transaction.run(_CREATE, user_id, name, _ms(now), _ms(now), canonical(settings).decode(), MAIN)
+        now = _ms_now()
+        transaction.run(_CREATE, user_id, name, now, now, canonical(settings).decode(), MAIN)
 
 
 _FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN users u ON u.id = s.user_id"
@@ -242,8 +245,9 @@ _COPY_COMMITS = "INSERT INTO commits SELECT CAST(? AS BIGINT), address, depth FR
 _COPY_REFS = "INSERT INTO refs SELECT CAST(? AS BIGINT), kind, name, address FROM refs WHERE"
 
 
-def _ms(seconds: float) -> int:
-    return int(seconds * 1000)
+def _ms_now() -> int:
+    """For people to read: no lease goes by it."""
+    return time.time_ns() // 1_000_000
 
 
 def _unknown(user: str, name: str) -> UnknownSession:

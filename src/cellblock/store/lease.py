@@ -20,6 +20,7 @@ from cellblock.errors import StoreError
 from cellblock.hosting.threads import begun
 from cellblock.hosting.unique import unique_word
 from cellblock.store.address import canonical, parsed
+from cellblock.store.clock import boot as _boot
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
 
@@ -184,11 +185,6 @@ def _renew_while_alive(reference: weakref.ref[LeaseKeeper], wake: threading.Even
                 return
             _log.warning("leases could not be renewed: %s", error)
         del keeper
-
-
-@cache
-def _boot() -> str:
-    return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
 @cache

@@ -22,6 +22,7 @@ from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
+from cellblock.store import clock
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
@@ -82,6 +83,8 @@ class SqliteDatabase:
         """The last statement that writes has waited for the file in vain."""
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._began: float | None = None
+        """When the monotonic clock began, for all who have the file."""
         self._read_only = self._path is not None and _is_read_only(self._path)
         self._files: _Files | None = None
         """Identity of the file and of its log, while they are open."""
@@ -135,7 +138,10 @@ class SqliteDatabase:
                 self._shorten_log()
 
     def now(self) -> float:
-        return time.time()
+        """By a clock that nobody sets: a lease and a grace end when their time has passed."""
+        if self._began is None:
+            self._began = self._agreed_beginning()
+        return self._began + time.monotonic()
 
     def check(self) -> list[str]:
         found = [str(row[0]) for row in self.select("PRAGMA integrity_check(20)")]
@@ -157,6 +163,21 @@ class SqliteDatabase:
         self._close_idle()
         with self._lock:
             self._writer.close()
+
+    # --- time ---
+
+    def _agreed_beginning(self) -> float:
+        """When the monotonic clock began, as the first process since the machine started has told all others."""
+        sql, mine = "SELECT value FROM meta WHERE name = 'clock'", clock.beginning()
+        if self._path is None or self._read_only or not (fresh := clock.as_text(mine)):
+            return mine
+        if (told := _beginning(self.select(sql))) is not None:
+            return told
+        with self.writing() as transaction:
+            if (told := _beginning(transaction.rows(sql))) is None:
+                transaction.run("DELETE FROM meta WHERE name = 'clock'")
+                transaction.run("INSERT INTO meta (name, value) VALUES ('clock', ?)", fresh)
+        return mine if told is None else told
 
     # --- connections ---
 
@@ -526,6 +547,10 @@ def _make_private(path: str) -> None:
     with suppress(FileExistsError):
         os.close(open_private(path, "x"))
         fsync(os.path.dirname(path))
+
+
+def _beginning(rows: list[Row]) -> float | None:
+    return clock.from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
 
 
 def _identity(path: str) -> tuple[int, int] | None:
