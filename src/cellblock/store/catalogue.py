@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
 from cellblock.store import lease
@@ -38,10 +39,11 @@ class Held:
 
 
 class Catalogue:
-    """The users and sessions of a store. `quota` is of users that have none of their own."""
+    """The users and sessions of a store. `quota` is of users that have none of their own, `shown` the store's URL."""
 
-    def __init__(self, database: Database, quota: Quota, lease_seconds: float) -> None:
+    def __init__(self, database: Database, quota: Quota, lease_seconds: float, shown: str) -> None:
         self._database = database
+        self._shown = shown
         self._quota = quota
         self._lease_seconds = lease_seconds
 
@@ -50,7 +52,7 @@ class Catalogue:
         sql = f"{_FIND} WHERE u.name = ? AND s.name = ?"
         rows = self._database.select(sql, checked_name(user, "user"), checked_name(name, "session"))
         if not rows:
-            raise _unknown(user, name)
+            raise self._unknown(user, name)
         return _found(rows[0])
 
     def take(self, user: str, name: str, holder: Holder, *, settings: Mapping[str, JSON] | None, create: bool) -> Held:
@@ -62,7 +64,7 @@ class Catalogue:
             found = None if user_id is None else self._lock_session(transaction, user_id, name)
             if found is None:
                 if user_id is None or not create:
-                    raise _unknown(user, name)
+                    raise self._unknown(user, name)
                 self._create(transaction, user_id, user, name, settings or {})
                 found = self._lock_session(transaction, user_id, name)
                 assert found is not None
@@ -131,7 +133,7 @@ class Catalogue:
             user_id = self._lock_user(transaction, checked_name(user, "user"), create=False)
             found = None if user_id is None else self._lock_session(transaction, user_id, checked_name(name, "session"))
             if user_id is None or found is None:
-                raise _unknown(user, name)
+                raise self._unknown(user, name)
             self._refuse_taken(transaction, user_id, user, new)
             settings = _found(found).settings if settings is None else settings
             if settings is None:
@@ -164,6 +166,12 @@ class Catalogue:
             transaction.run(sql, quota.sessions, quota.bytes, user_id)
 
     # --- inside ---
+
+    def _unknown(self, user: str, name: str) -> UnknownSession:
+        listed = f"cellblock sessions list --user {quote(user)} --store {quote(self._shown)}"
+        if self._shown == "memory:":  # which no other program sees
+            listed = f"store.sessions({user!r})"
+        return UnknownSession(f"user {user!r} has no session {name!r}", hint=f"see which there are: {listed}")
 
     def _hold(self, transaction: Transaction, found: Row, holder: Holder, now: float) -> Held:
         """Write down who holds the session of a locked row from now on."""
@@ -199,7 +207,7 @@ class Catalogue:
         user_id = self._lock_user(transaction, user, create=False)
         found = None if user_id is None else self._lock_session(transaction, user_id, name)
         if found is None:
-            raise _unknown(user, name)
+            raise self._unknown(user, name)
         _refuse_held(found, user, name, now)
         return found
 
@@ -248,10 +256,6 @@ _COPY_REFS = "INSERT INTO refs SELECT CAST(? AS BIGINT), kind, name, address FRO
 def _ms_now() -> int:
     """For people to read: no lease goes by it."""
     return time.time_ns() // 1_000_000
-
-
-def _unknown(user: str, name: str) -> UnknownSession:
-    return UnknownSession(f"user {user!r} has no session {name!r}", hint="see which there are: cellblock sessions list")
 
 
 class StillWriting(SessionHeld):
