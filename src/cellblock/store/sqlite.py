@@ -174,10 +174,11 @@ class SqliteDatabase:
         if (told := _beginning(self.select(sql))) is not None:
             return told
         with self.writing() as transaction:
-            if (told := _beginning(transaction.rows(sql))) is None:
-                transaction.run("DELETE FROM meta WHERE name = 'clock'")
-                transaction.run("INSERT INTO meta (name, value) VALUES ('clock', ?)", fresh)
-        return mine if told is None else told
+            if (sooner := _beginning(transaction.rows(sql))) is not None:
+                return sooner
+            transaction.run("DELETE FROM meta WHERE name = 'clock'")
+            transaction.run("INSERT INTO meta (name, value) VALUES ('clock', ?)", fresh)
+        return mine
 
     # --- connections ---
 
