@@ -314,8 +314,14 @@ class SessionPool:
             self._line.pop(place, None)
         if place.done():
             return place.result()
-        count = len(self._in_the_way(key, []))
-        raise Busy(f"all {count} sessions that may be open are in use", hint="try again when a call has ended")
+        limit, taken = self._reached(key, [])
+        may = {
+            "max_per_user": f"user {key[0]!r} may have open",
+            "max_sessions": "may be open",
+            "max_memory_mb": "may have processes",
+        }
+        reason = f"all {len(taken)} sessions that {may[limit]} are in use ({limit})" if taken else "others came first"
+        raise Busy(reason, hint="try again when a call has ended")
 
     def _hand_out(self) -> None:
         """Give places to the calls that wait for one, in their order, and close the idle sessions that are in the way.
@@ -343,7 +349,7 @@ class SessionPool:
         Where that would not do yet, nothing is closed, and it gives the sessions that are in the way.
         """
         going: list[_Entry] = []
-        while full := self._in_the_way(key, going):
+        while full := self._reached(key, going)[1]:
             if not (idle := [entry for entry in full if entry.idle]):
                 return full
             one = min(idle, key=lambda entry: (entry.key[0] != key[0], entry.used))
@@ -374,9 +380,9 @@ class SessionPool:
         if self._closed:
             raise SessionClosed("the pool was closed", hint="make a new SessionPool")
 
-    def _in_the_way(self, key: Key, going: Sequence[_Entry]) -> Sequence[_Entry]:
-        """The sessions, without those that are `going`, of which one has to end its processes before this one can be
-        used; none where none has to.
+    def _reached(self, key: Key, going: Sequence[_Entry]) -> tuple[str, Sequence[_Entry]]:
+        """The limit that keeps a session from being used, and the sessions, without those that are `going`, of which
+        one has to end its processes before it can be; none where none has to.
         """
         entry = self._entries.get(key)
         others = [one for one in self._entries.values() if one is not entry and one not in going]
@@ -384,12 +390,12 @@ class SessionPool:
         awake = [one for one in others if one.awake]
         if entry is None:
             if self.max_per_user is not None and len(own) >= self.max_per_user:
-                return own
+                return "max_per_user", own
             if len(others) >= self.max_sessions:
-                return others
+                return "max_sessions", others
         if self._most_awake is not None and len(awake) >= self._most_awake and (entry is None or not entry.awake):
-            return awake
-        return ()
+            return "max_memory_mb", awake
+        return "", ()
 
     # --- opening and closing ---
 

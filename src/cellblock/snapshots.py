@@ -86,6 +86,8 @@ class Rows(Sequence[T], Generic[T]):
 
 _RECORD, _PART = 1000, 250
 """Bytes in memory of a group, a name, a file or a loss beside its texts, and of an address."""
+HELD_OF_CHUNK = 500
+"""Bytes in memory of a chunk that came, until its state is saved: of its address, for who reads and for who stores."""
 
 
 def held_of_texts(*texts: str) -> int:

@@ -287,7 +287,10 @@ def test_cell_that_answers_a_call_again_tells_what_gives_its_value(tmp_path: Pat
         assert session.run("[1, 2]", call_id="k").value == [1, 2]
     with Session("one", state=state) as session:
         cell = session.run("[1, 2]", call_id="k")
-        assert cell.value.repr == "a store keeps what cells showed; session.rerun(cell.id) gives the value"
+        assert cell.value.repr == (
+            "a store keeps what cells showed and names hold: a value that is bound to a name comes back;"
+            " session.rerun(cell.id) runs the cell anew, with all that it does outside, such as calls of tools"
+        )
         assert session.rerun(cell.id).value == [1, 2]
 
 

@@ -209,6 +209,48 @@ def test_description_of_the_saved_state_counts_and_is_not_kept_past_the_limit(
         assert session.run("x").value == 1
 
 
+FLOODS = {
+    "tiny chunks": "whole(b''.join(struct.pack('<cII', b'C', 4, n) for n in range(100_000)))",
+    "a long index": "whole(struct.pack('<cI', b'I', 30 << 20)); time.sleep(1000)",
+    "a long record": "whole(struct.pack('<cI', b'I', 0) + struct.pack('<cI', b'R', 30 << 20)); time.sleep(1000)",
+}
+FLOOD = """
+import os, struct, time
+def is_open(one):
+    try: os.fstat(one)
+    except OSError: return False
+    return True
+def whole(data):
+    ours, view = next(filter(is_open, range(3, 256))), memoryview(data)
+    while view: view = view[os.write(ours, view):]
+class Flood:
+    def __reduce__(self):
+        %s
+        return int, (1,)
+flood = Flood()
+"""
+
+
+@pytest.mark.hostile
+@pytest.mark.threat("W7")
+@pytest.mark.parametrize("what", FLOODS)
+def test_whatever_a_value_sends_while_it_is_saved_counts_before_it_is_held(
+    open_session: Callable[..., Session], url: str, what: str
+) -> None:
+    with open_session(name="x", state=Versioned(url), limits=LIMITS) as session:
+        assert session.run("x = 1").ok
+        session.flush()
+        before = session._session._account.held
+        assert session.run(FLOOD % FLOODS[what]).ok
+        with pytest.raises(CaptureFailed, match="what describes its state takes more than 16 MB"):
+            session.flush()
+        assert session._session._account.held < before + MB
+        assert session.run("del flood").ok
+        session.flush()
+    with open_session(name="x", state=Versioned(url), limits=LIMITS) as session:
+        assert session.run("x").value == 1
+
+
 def test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_does(
     open_session: Callable[..., Session],
 ) -> None:

@@ -50,6 +50,22 @@ async def test_where_all_are_in_use_the_next_is_refused_and_those_are_left_alone
         assert (await session.run("2")).value == 2
 
 
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"max_sessions": 1}, "all 1 sessions that may be open are in use (max_sessions)"),
+        ({"max_per_user": 1}, "all 1 sessions that user 'ana' may have open are in use (max_per_user)"),
+        ({"max_memory_mb": 300}, "all 1 sessions that may have processes are in use (max_memory_mb)"),
+    ],
+)
+async def test_call_that_gets_no_place_is_told_by_which_limit(url: str, limits: dict[str, int], reason: str) -> None:
+    async with SessionPool(url, wait_seconds=0, limits=ExecutionLimits(max_memory_mb=256), **limits) as pool:
+        async with pool.session("a", user="ana"):
+            with pytest.raises(Busy) as refused:
+                await _run(pool, "b", "1")
+    assert refused.value.args[0] == reason
+
+
 @pytest.mark.threat("D4")
 async def test_no_user_takes_the_places_of_another(url: str) -> None:
     async with SessionPool(url, wait_seconds=0, max_sessions=4) as pool:
@@ -59,7 +75,7 @@ async def test_no_user_takes_the_places_of_another(url: str) -> None:
             await _run(pool, name, "1")
         assert [pool.found(name, user="ana") is not None for name in ("a", "b", "c")] == [False, True, True]
         async with pool.session("b", user="ana"), pool.session("c", user="ana"):
-            with pytest.raises(CellblockError, match="all 2 sessions that may be open are in use"):
+            with pytest.raises(CellblockError, match="all 2 sessions that user 'ana' may have open are in use"):
                 await _run(pool, "d", "1")
             assert await _run(pool, "hers", "next(left)", user="bob") == 1
             assert await _run(pool, "other", "1", user="bob") == 1

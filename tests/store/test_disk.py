@@ -19,7 +19,7 @@ import pytest
 
 import cellblock
 from cellblock import Session, Versioned
-from cellblock.errors import StoreError, UnknownCommit
+from cellblock.errors import SessionHeld, StoreError, UnknownCommit
 from cellblock.store import Damage, Store, blobs, open_store
 
 PROGRAM = Path(__file__).parent / "small_disk.py"
@@ -330,6 +330,33 @@ def test_a_row_that_is_not_as_it_was_written_is_told_and_stops_no_other(large: P
                 assert [one.value for one in held.journal()] == [{"number": 1}]
 
 
+@pytest.mark.parametrize(
+    "column", ["substr(holder, 1, 20)", "'[]'", "x'ff'", "replace(holder, '\"pid\":', '\"pid\":-')"]
+)
+def test_session_whose_holder_cannot_be_read_is_held_until_its_lease_runs_out(large: Path, column: str) -> None:
+    url = f"sqlite:///{large}/cells.db?objects={large}/objects"
+    with open_store(url) as store, contextlib.closing(sqlite3.connect(large / "cells.db")) as database:
+        for name in ("q4", "q5"):
+            store.hold("ana", name)
+        with database:
+            database.execute(f"UPDATE sessions SET holder = {column} WHERE name = 'q4'")
+        rows = [(row.name, row.damaged, row.holder is None) for row in store.sessions()]
+        assert rows == [("q3", "", True), ("q4", "its holder cannot be read", True), ("q5", "", False)]
+        problem = "it is not what was written there"
+        found = Damage(user="ana", session="q4", commit="", path="holder", address="", problem=problem)
+        assert store.verify().damage == (found,)
+        words = "session 'q4' of 'ana' may be open elsewhere: its row is damaged, and does not tell where"
+        with pytest.raises(SessionHeld, match=words) as refused:
+            store.hold("ana", "q4")
+        assert refused.value.hint.startswith("it is free when it has not been heard of for ")
+        with pytest.raises(StoreError, match=r"the holder of a session cannot be read|stands where text should"):
+            store.gc(grace_seconds=0)
+        with database:
+            database.execute("UPDATE sessions SET until = 0 WHERE name = 'q4'")
+        store.hold("ana", "q4").append({"n": 1})
+        assert store.verify().ok
+
+
 def test_list_of_sessions_goes_on_past_one_whose_newest_commit_is_missing(large: Path) -> None:
     url = f"sqlite:///{large}/cells.db?objects={large}/objects"
     with contextlib.closing(sqlite3.connect(large / "cells.db")) as database, database:
@@ -517,6 +544,20 @@ def test_log_that_is_deleted_while_its_store_is_open_loses_nothing(
     subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
     with Session("one", state=Versioned(state)) as again:
         assert (again.run("x").value, again.resumed and again.resumed.lost) == ([1, 2], ())
+
+
+def test_log_may_be_deleted_at_any_time_by_anybody_while_one_program_has_its_store_open(tmp_path: Path) -> None:
+    path, log = tmp_path / "cells.db", tmp_path / "cells.db-wal"
+    with open_store(f"sqlite:///{path}") as store:
+        log.unlink()  # before its first call
+        with store.hold("ana", "q3") as held:
+            for number in range(4):  # one call between
+                log.unlink()
+                held.append({"n": number})
+            log.unlink()
+            held.flush()
+    with open_store(f"sqlite:///{path}") as store:
+        assert [entry.value for entry in store.read("ana", "q3").journal()] == [{"n": number} for number in range(4)]
 
 
 def test_store_whose_deleted_log_another_program_has_open_takes_nothing_and_keeps_what_it_took(tmp_path: Path) -> None:

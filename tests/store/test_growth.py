@@ -183,3 +183,50 @@ def test_one_step_of_a_session_does_not_touch_others(store: Store, database: Cou
         held.release()
     assert costs[0][0] == costs[1][0]
     assert costs[1][1] < 1.2 * costs[0][1] + 200
+
+
+class Slicing(SqliteDatabase):
+    """Notes how many rows each transaction inserts."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.inserted: list[int] = []
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        with super().writing() as transaction:
+            counted = _Slice(transaction)
+            yield counted
+        self.inserted.append(counted.rows_inserted)
+
+
+class _Slice:
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self.rows, self.run, self.rows_inserted = transaction.rows, transaction.run, 0
+
+    def many(self, sql: str, rows: list[tuple[Value, ...]]) -> None:
+        self.rows_inserted += len(rows)
+        self._transaction.many(sql, rows)
+
+
+def test_many_small_objects_are_stored_some_at_a_time_and_others_write_between() -> None:
+    with Store(database := Slicing()) as store, store.hold("ana", "many") as held:
+        with held.batch() as batch:
+            for number in range(20_000):
+                batch.put(number.to_bytes(4, "big"))
+            batch.flush()
+        assert store.usage("ana").objects == sum(database.inserted) == 20_000
+        assert max(database.inserted) < 4_000
+
+
+def test_commit_takes_no_longer_for_what_nothing_leads_to(store: Store, database: Counting) -> None:
+    held = store.hold("ana", "many")
+    with held.batch() as batch:
+        for number in range(20_000):
+            batch.put(number.to_bytes(4, "big"))
+        batch.flush()
+        root = batch.tree(None, {"x": 1})
+        database.told()
+        batch.commit(kind="cell", trees={"names": root})
+    assert database.told()[0] < 20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -18,7 +19,7 @@ import pytest
 
 import cellblock
 from cellblock.errors import LeaseLost, SessionClosed, SessionHeld, StoreError
-from cellblock.store import Store, blobs, lease, open_store
+from cellblock.store import Store, blobs, clock, lease, open_store
 from cellblock.store.places import DirectoryPlace
 from cellblock.store.sqlite import SqliteDatabase
 
@@ -111,6 +112,40 @@ def test_process_that_was_stopped_too_long_is_fenced_off(url: str, child: subpro
             assert "LeaseLost" in child.stderr.read()
             assert [entry.value for entry in held.journal()] == [{"from": "the child"}]
             held.append({"from": "the second"})
+
+
+AN_HOUR_AHEAD = """
+import sys, time
+real = time.time
+time.time = lambda: real() + float(sys.argv[2])
+from cellblock.store import open_store
+with open_store(sys.argv[1]) as store:
+    try: store.hold("ana", "q3")
+    except Exception as error: print(type(error).__name__)
+    with store.hold("ana", "other") as held: print(held.epoch)
+"""
+
+
+@pytest.mark.parametrize("ahead", [3600, -3600, 86_400 * 365 * 50])
+def test_clock_that_is_set_ends_no_lease_of_a_process_of_this_machine(url: str, ahead: float) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
+    words = [sys.executable, "-c", AN_HOUR_AHEAD, url, str(ahead)]
+    with open_store(url) as store, store.hold("ana", "q3") as held:
+        for epoch in (1, 2):
+            said = subprocess.run(words, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
+            assert said.split() == ["SessionHeld", str(epoch)]
+            assert [row.holder for row in store.sessions() if row.name == "other"] == [None]
+        held.append({"still": "held"})
+
+
+@pytest.mark.parametrize("told", ["", "nonsense", "00000000 {}", clock.as_text(0.0).replace(clock.boot(), "another")])
+def test_clock_of_another_start_of_the_machine_is_told_anew(url: str, told: str) -> None:
+    with open_store(url) as store, contextlib.closing(SqliteDatabase(url.removeprefix("sqlite:///"))) as database:
+        database.once("INSERT INTO meta (name, value) VALUES ('clock', ?)", told)
+        assert abs(database.now() - time.time()) < 3600
+        assert database.select("SELECT count(*) FROM meta WHERE name = 'clock'") == [(1,)]
+        with store.hold("ana", "q3"), pytest.raises(SessionHeld), open_store(url) as other:
+            other.hold("ana", "q3")
 
 
 @pytest.mark.parametrize("act", ["rename", "delete", "hold", "gc"])

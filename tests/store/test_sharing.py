@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from cellblock.errors import StoreError
+from cellblock.errors import StoreError, UnknownSession
 from cellblock.store import Store, open_store, sharing
 
 
@@ -113,3 +116,18 @@ def test_store_is_closed_while_threads_read_it(kind: str, tmp_path: Path, reques
 
 def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("user", ["ana", "it's a user"])
+def test_remedy_for_an_unknown_session_lists_those_of_its_user_in_its_store(tmp_path: Path, user: str) -> None:
+    with open_store(f"sqlite:///{tmp_path}/two%20words.db") as store:
+        store.hold(user, "hers").release()
+        with pytest.raises(UnknownSession) as unknown:
+            store.read(user, "hersz")
+    program, *words = shlex.split(unknown.value.hint.removeprefix("see which there are: "))
+    assert program == "cellblock"
+    listed = subprocess.run([sys.executable, "-m", program, *words], capture_output=True, text=True, check=True).stdout
+    assert "hers" in listed
+    with open_store("memory:") as store, pytest.raises(UnknownSession) as unknown:
+        store.read(user, "hersz")
+    assert unknown.value.hint == f"see which there are: store.sessions({user!r})"

@@ -26,7 +26,10 @@ _CELL: dict[Any, object] = {
 }  # fmt: skip
 """The shape of a stored cell, for `fits`. Older ones lack `cut`, an error's status and parts of the usage."""
 
-_NOT_KEPT = "a store keeps what cells showed; session.rerun(cell.id) gives the value"
+_NOT_KEPT = (
+    "a store keeps what cells showed and names hold: a value that is bound to a name comes back;"
+    " session.rerun(cell.id) runs the cell anew, with all that it does outside, such as calls of tools"
+)
 
 
 def to_plain(cell: Cell) -> dict[str, object]:

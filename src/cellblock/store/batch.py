@@ -22,6 +22,8 @@ from cellblock.store.packing import Packed, pack
 from cellblock.store.words import Commit
 
 _FULL = 1 << 20
+_OBJECT = 300
+"""Bytes of an object beside its body: so few small ones are in one transaction that others who write wait little."""
 _ASKED = 4096
 """Bytes from which it is cheaper to ask whether the store has an object than to compress it."""
 
@@ -57,6 +59,9 @@ class Batch:
         self._waiting: dict[str, Packed] = {}
         self._records: dict[str, bytes] = {}
         self._wanted: set[str] = set()
+        """Records of the batch, and what they link to, since the last flush."""
+        self._needed: set[str] = set()
+        """The same until then."""
         self._size = 0
 
     def __enter__(self) -> Self:
@@ -83,7 +88,7 @@ class Batch:
         self._check_time()
         data = canonical(value)
         address = address_of(data)
-        self._wanted.update(link.address for link in links(value))
+        self._wanted.update((address, *(link.address for link in links(value))))
         if not self._has(address, len(data)):
             self._records[address] = data
             self._size += len(data)
@@ -114,6 +119,7 @@ class Batch:
         if self._waiting:
             self._objects.put(list(self._waiting.values()))
         self._there |= self._waiting.keys() | self._wanted
+        self._needed |= self._wanted
         self._wanted.clear()
         self._waiting.clear()
         self._records.clear()
@@ -150,8 +156,8 @@ class Batch:
         return self._publish(self, draft)
 
     def acquit(self, transaction: Transaction) -> None:
-        """Keep all that the batch has put or leads to, whatever a collection has condemned meanwhile."""
-        self._objects.acquit(transaction.run, self._there)
+        """Keep all that the records of the batch are and lead to, whatever a collection has condemned meanwhile."""
+        self._objects.acquit(transaction.run, self._needed)
 
     # --- inside ---
 
@@ -162,7 +168,7 @@ class Batch:
 
     def _add(self, packed: Packed) -> None:
         self._waiting[packed.address] = packed
-        self._size += len(packed.body)
+        self._size += len(packed.body) + _OBJECT
         if self._size >= _FULL:
             self.flush()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
 from cellblock.store import lease
@@ -37,10 +39,11 @@ class Held:
 
 
 class Catalogue:
-    """The users and sessions of a store. `quota` is of users that have none of their own."""
+    """The users and sessions of a store. `quota` is of users that have none of their own, `shown` the store's URL."""
 
-    def __init__(self, database: Database, quota: Quota, lease_seconds: float) -> None:
+    def __init__(self, database: Database, quota: Quota, lease_seconds: float, shown: str) -> None:
         self._database = database
+        self._shown = shown
         self._quota = quota
         self._lease_seconds = lease_seconds
 
@@ -49,7 +52,7 @@ class Catalogue:
         sql = f"{_FIND} WHERE u.name = ? AND s.name = ?"
         rows = self._database.select(sql, checked_name(user, "user"), checked_name(name, "session"))
         if not rows:
-            raise _unknown(user, name)
+            raise self._unknown(user, name)
         return _found(rows[0])
 
     def take(self, user: str, name: str, holder: Holder, *, settings: Mapping[str, JSON] | None, create: bool) -> Held:
@@ -61,8 +64,8 @@ class Catalogue:
             found = None if user_id is None else self._lock_session(transaction, user_id, name)
             if found is None:
                 if user_id is None or not create:
-                    raise _unknown(user, name)
-                self._create(transaction, user_id, user, name, settings or {}, now)
+                    raise self._unknown(user, name)
+                self._create(transaction, user_id, user, name, settings or {})
                 found = self._lock_session(transaction, user_id, name)
                 assert found is not None
             _refuse_held(found, user, name, now)
@@ -102,17 +105,18 @@ class Catalogue:
 
     def delete(self, user: str, name: str) -> None:
         """Delete a session and all that only it has; a collection frees the space."""
+        now = self._database.now()
         with self._database.writing() as transaction:
-            session_id = self._not_held(transaction, user, name)[1]
+            session_id = self._not_held(transaction, user, name, now)[1]
             for table in ("journal", "refs", "commits"):
                 transaction.run(f"DELETE FROM {table} WHERE session_id = ?", session_id)
             transaction.run("DELETE FROM sessions WHERE id = ?", session_id)
 
     def rename(self, user: str, name: str, new: str) -> None:
         """Give a session that nobody holds another name."""
-        new = checked_name(new, "session")
+        new, now = checked_name(new, "session"), self._database.now()
         with self._database.writing() as transaction:
-            found = self._not_held(transaction, user, name)
+            found = self._not_held(transaction, user, name, now)
             self._refuse_taken(transaction, number(found[0]), user, new)
             transaction.run("UPDATE sessions SET name = ? WHERE id = ?", new, found[1])
 
@@ -129,12 +133,12 @@ class Catalogue:
             user_id = self._lock_user(transaction, checked_name(user, "user"), create=False)
             found = None if user_id is None else self._lock_session(transaction, user_id, checked_name(name, "session"))
             if user_id is None or found is None:
-                raise _unknown(user, name)
+                raise self._unknown(user, name)
             self._refuse_taken(transaction, user_id, user, new)
             settings = _found(found).settings if settings is None else settings
             if settings is None:
                 raise damaged_settings(user, name)
-            self._create(transaction, user_id, user, new, settings, now)
+            self._create(transaction, user_id, user, new, settings)
             copy = self._lock_session(transaction, user_id, new)
             assert copy is not None
             transaction.run(f"{_COPY_COMMITS} session_id = ?", copy[1], found[1])
@@ -163,12 +167,18 @@ class Catalogue:
 
     # --- inside ---
 
+    def _unknown(self, user: str, name: str) -> UnknownSession:
+        listed = f"cellblock sessions list --user {quote(user)} --store {quote(self._shown)}"
+        if self._shown == "memory:":  # which no other program sees
+            listed = f"store.sessions({user!r})"
+        return UnknownSession(f"user {user!r} has no session {name!r}", hint=f"see which there are: {listed}")
+
     def _hold(self, transaction: Transaction, found: Row, holder: Holder, now: float) -> Held:
         """Write down who holds the session of a locked row from now on."""
         epoch = number(found[4]) + 1
         transaction.run(
             "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
-            epoch, lease.as_text(holder), now + self._lease_seconds, _ms(now), found[1],
+            epoch, lease.as_text(holder), now + self._lease_seconds, _ms_now(), found[1],
         )  # fmt: skip
         return self._as_held(transaction.rows, found, epoch)
 
@@ -182,7 +192,7 @@ class Catalogue:
                 "INSERT INTO users (name, created, objects, bytes) SELECT ?, ?, 0, 0"
                 " WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = ?) ON CONFLICT (name) DO NOTHING"
             )
-            transaction.run(sql, user, _ms(self._database.now()), user)
+            transaction.run(sql, user, _ms_now(), user)
         rows = transaction.rows(f"SELECT id FROM users WHERE name = ?{self._database.dialect.for_update}", user)
         return number(rows[0][0]) if rows else None
 
@@ -191,13 +201,13 @@ class Catalogue:
         rows = transaction.rows(f"{_LOCKED} WHERE user_id = ? AND name = ?{lock}", user_id, name)
         return rows[0] if rows else None
 
-    def _not_held(self, transaction: Transaction, user: str, name: str) -> Row:
+    def _not_held(self, transaction: Transaction, user: str, name: str, now: float) -> Row:
         """The locked row of a session that nobody holds."""
-        user, name, now = checked_name(user, "user"), checked_name(name, "session"), self._database.now()
+        user, name = checked_name(user, "user"), checked_name(name, "session")
         user_id = self._lock_user(transaction, user, create=False)
         found = None if user_id is None else self._lock_session(transaction, user_id, name)
         if found is None:
-            raise _unknown(user, name)
+            raise self._unknown(user, name)
         _refuse_held(found, user, name, now)
         return found
 
@@ -206,7 +216,7 @@ class Catalogue:
             raise StoreError(f"user {user!r} has a session {name!r} already", hint="choose another name")
 
     def _create(
-        self, transaction: Transaction, user_id: int, user: str, name: str, settings: Mapping[str, JSON], now: float
+        self, transaction: Transaction, user_id: int, user: str, name: str, settings: Mapping[str, JSON]
     ) -> None:
         counted = (
             "SELECT (SELECT count(*) FROM sessions WHERE user_id = u.id), quota_sessions FROM users u WHERE id = ?"
@@ -218,7 +228,8 @@ class Catalogue:
                 f"user {user!r} may keep {allowed:,} sessions, and has {number(many):,}",
                 hint="delete a session, or raise the quota",
             )
-        transaction.run(_CREATE, user_id, name, _ms(now), _ms(now), canonical(settings).decode(), MAIN)
+        now = _ms_now()
+        transaction.run(_CREATE, user_id, name, now, now, canonical(settings).decode(), MAIN)
 
 
 _FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN users u ON u.id = s.user_id"
@@ -242,12 +253,9 @@ _COPY_COMMITS = "INSERT INTO commits SELECT CAST(? AS BIGINT), address, depth FR
 _COPY_REFS = "INSERT INTO refs SELECT CAST(? AS BIGINT), kind, name, address FROM refs WHERE"
 
 
-def _ms(seconds: float) -> int:
-    return int(seconds * 1000)
-
-
-def _unknown(user: str, name: str) -> UnknownSession:
-    return UnknownSession(f"user {user!r} has no session {name!r}", hint="see which there are: cellblock sessions list")
+def _ms_now() -> int:
+    """For people to read: no lease goes by it."""
+    return time.time_ns() // 1_000_000
 
 
 class StillWriting(SessionHeld):
@@ -256,10 +264,16 @@ class StillWriting(SessionHeld):
 
 def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     """SessionHeld: a lease on the locked session has not run out, and its holder is not known to be dead."""
-    if found[5] is None:
+    until = found[6] if isinstance(found[6], float) else number(found[6])
+    if found[5] is None or until <= now:
         return
-    holder, until = lease.from_text(text(found[5])), found[6] if isinstance(found[6], float) else number(found[6])
-    if until <= now or lease.is_gone(holder):
+    if (holder := _holder(found[5])) is None:
+        raise SessionHeld(
+            f"session {name!r} of {user!r} may be open elsewhere: its row is damaged, and does not tell where",
+            hint=f"it is free when it has not been heard of for {until - now:.0f} s",
+            holder="unknown",
+        )
+    if lease.is_gone(holder):
         return
     if lease.is_here(holder):
         raise (StillWriting if lease.is_dropped(holder) else SessionHeld)(
@@ -287,9 +301,10 @@ def _found(row: Row) -> Found:
     return Found(number(row[0]), number(row[1]), number(row[2]), _settings(row[3]))
 
 
-def is_whole(settings: Value) -> bool:
-    """True if the settings of a row can be read."""
-    return _settings(settings) is not None
+def damaged_columns(settings: Value, holder: Value) -> list[str]:
+    """Those of two columns of a session's row that cannot be read."""
+    unread = {"settings": _settings(settings) is None, "holder": holder is not None and _holder(holder) is None}
+    return [name for name, is_damaged in unread.items() if is_damaged]
 
 
 def _settings(column: Value) -> Mapping[str, JSON] | None:
@@ -299,12 +314,18 @@ def _settings(column: Value) -> Mapping[str, JSON] | None:
         return None
 
 
+def _holder(column: Value) -> Holder | None:
+    try:
+        return lease.from_text(text(column))
+    except StoreError:
+        return None
+
+
 def _row(row: Row) -> SessionRow:
     user, name, created, used, branch, commit, depth, pending, holder, column = row
     settings, damaged = _settings(column), ""
-    if settings is None:
-        damaged = "its settings cannot be read"
-        settings = {"private": damaged}  # as it opens
+    if unread := damaged_columns(column, holder):
+        damaged = f"its {' and '.join(unread)} cannot be read"
     elif commit is not None and depth is None:
         damaged = f"its newest commit, {spelled(blob(commit))}, is missing"
     return SessionRow(
@@ -316,12 +337,7 @@ def _row(row: Row) -> SessionRow:
         commit=None if commit is None else spelled(blob(commit)),
         depth=0 if depth is None else number(depth),
         pending=number(pending),
-        holder=None if holder is None else _living(lease.from_text(text(holder))),
-        private=str(settings.get("private") or ""),
+        holder=None if (found := _holder(holder)) is None or lease.is_gone(found) else found,
+        private=damaged if settings is None else str(settings.get("private") or ""),  # as it opens
         damaged=damaged,
     )
-
-
-def _living(holder: Holder) -> Holder | None:
-    """The holder, unless it is known to be dead."""
-    return None if lease.is_gone(holder) else holder

@@ -74,24 +74,24 @@ class UserCollection:
 
     def _delete(self, garbage: Iterable[str]) -> tuple[int, int]:
         """Delete what has been condemned for long enough: how many, and the bytes they took."""
-        before = self._database.now() - self._grace
+        now = self._database.now()
         deleted, freed = 0, 0
         for some in in_parts(garbage, _AT_ONCE):
             with self._database.writing() as transaction:
-                rows = self._delete_rows(transaction, some, before)
+                rows = self._delete_rows(transaction, some, now)
             deleted, freed = deleted + len(rows), freed + sum(size for size, _ in rows)
             for _, key in rows:
                 if key and self._place is not None:
                     self._place.delete(key)
         return deleted, freed
 
-    def _delete_rows(self, transaction: Transaction, some: list[str], before: float) -> list[tuple[int, str]]:
+    def _delete_rows(self, transaction: Transaction, some: list[str], now: float) -> list[tuple[int, str]]:
         lock = self._database.dialect.for_update
         transaction.rows(f"SELECT id FROM users WHERE id = ?{lock}", self._user_id)
         if self._grace < GRACE:
-            self._refuse_beside_others(transaction)
+            self._refuse_beside_others(transaction, now)
         where = placed(" FROM objects WHERE user_id = ? AND condemned <= ? AND address IN (??)", some)
-        parameters: list[Value] = [self._user_id, before, *map(digest, some)]
+        parameters: list[Value] = [self._user_id, now - self._grace, *map(digest, some)]
         rows = [
             (number(size), text(key)) for size, key in transaction.rows(f"SELECT stored, place{where}", *parameters)
         ]
@@ -100,10 +100,10 @@ class UserCollection:
         transaction.run(sql, len(rows), sum(size for size, _ in rows), self._user_id)
         return rows
 
-    def _refuse_beside_others(self, transaction: Transaction) -> None:
+    def _refuse_beside_others(self, transaction: Transaction, now: float) -> None:
         """SessionHeld: somebody may be making a commit of what a grace this short does not keep for them."""
         sql = "SELECT name, holder FROM sessions WHERE user_id = ? AND holder IS NOT NULL AND until > ?"
-        for name, text_ in transaction.rows(sql, self._user_id, self._database.now()):
+        for name, text_ in transaction.rows(sql, self._user_id, now):
             holder = lease.from_text(text(text_))
             if not lease.is_gone(holder):
                 raise SessionHeld(

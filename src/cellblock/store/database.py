@@ -70,7 +70,7 @@ class Database(Protocol):
         """Return when all that was committed outlives a loss of power."""
 
     def now(self) -> float:
-        """Seconds since 1970 by a clock that all hosts of the database share."""
+        """Seconds since 1970 by a clock that all hosts of the database share. Not within `writing`."""
 
     def check(self) -> list[str]:
         """Damage of the tables themselves, as the database tells it; empty where that cannot be asked."""

@@ -20,6 +20,7 @@ from cellblock.errors import StoreError
 from cellblock.hosting.threads import begun
 from cellblock.hosting.unique import unique_word
 from cellblock.store.address import canonical, parsed
+from cellblock.store.clock import boot as _boot
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
 
@@ -73,14 +74,14 @@ def as_text(holder: Holder) -> str:
 
 def from_text(text: str) -> Holder:
     """Holder of a text that `as_text` wrote. StoreError: another text."""
-    found = parsed(text)
     try:
+        found = parsed(text)
         assert isinstance(found, dict)
         holder = Holder(**found)
         assert type(holder.pid) is type(holder.started) is int
         assert 0 < holder.pid < 2**31
         return holder
-    except (AssertionError, TypeError):
+    except (AssertionError, TypeError, StoreError):
         raise StoreError(f"the holder of a session cannot be read: {text[:200]!r}") from None
 
 
@@ -184,11 +185,6 @@ def _renew_while_alive(reference: weakref.ref[LeaseKeeper], wake: threading.Even
                 return
             _log.warning("leases could not be renewed: %s", error)
         del keeper
-
-
-@cache
-def _boot() -> str:
-    return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
 @cache

@@ -22,6 +22,7 @@ from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
+from cellblock.store import clock
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
@@ -82,14 +83,16 @@ class SqliteDatabase:
         """The last statement that writes has waited for the file in vain."""
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._began: float | None = None
+        """When the monotonic clock began, for all who have the file."""
         self._read_only = self._path is not None and _is_read_only(self._path)
         self._files: _Files | None = None
         """Identity of the file and of its log, while they are open."""
         self._written = 0
-        """Time at which the file had last been written when its log was there."""
+        """Time at which the file was last written, noted with the two, and with each call that finds both."""
         with self._telling():
             self._writer = self._opened(migrations)
-            self._files = self._found()
+            self._note_files()
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         def selected() -> list[Row]:
@@ -135,7 +138,10 @@ class SqliteDatabase:
                 self._shorten_log()
 
     def now(self) -> float:
-        return time.time()
+        """By a clock that nobody sets: a lease and a grace end when their time has passed."""
+        if self._began is None:
+            self._began = self._agreed_beginning()
+        return self._began + time.monotonic()
 
     def check(self) -> list[str]:
         found = [str(row[0]) for row in self.select("PRAGMA integrity_check(20)")]
@@ -157,6 +163,22 @@ class SqliteDatabase:
         self._close_idle()
         with self._lock:
             self._writer.close()
+
+    # --- time ---
+
+    def _agreed_beginning(self) -> float:
+        """When the monotonic clock began, as the first process since the machine started has told all others."""
+        sql, mine = "SELECT value FROM meta WHERE name = 'clock'", clock.beginning()
+        if self._path is None or self._read_only or not (fresh := clock.as_text(mine)):
+            return mine
+        if (told := _beginning(self.select(sql))) is not None:
+            return told
+        with self.writing() as transaction:
+            if (sooner := _beginning(transaction.rows(sql))) is not None:
+                return sooner
+            transaction.run("DELETE FROM meta WHERE name = 'clock'")
+            transaction.run("INSERT INTO meta (name, value) VALUES ('clock', ?)", fresh)
+        return mine
 
     # --- connections ---
 
@@ -398,6 +420,11 @@ class SqliteDatabase:
             return _Files(None, None)
         return _Files(_identity(self._path), None if self._read_only else _identity(self._path + "-wal"))
 
+    def _note_files(self) -> None:
+        self._files = self._found()
+        if self._path is not None:
+            self._written = os.stat(self._path).st_mtime_ns
+
     def _require_files(self) -> None:
         """StoreError: what is written now, nobody would find. Where only the log was deleted, another takes its place:
         this process can still read what it held.
@@ -430,7 +457,7 @@ class SqliteDatabase:
             self._written = os.stat(self._path).st_mtime_ns
             _patiently(self._leave_log, _LATER_PATIENCE)
             self._have_log(self._writer)
-            self._files = self._found()
+            self._note_files()
         except sqlite3.OperationalError as error:
             if not _is_locked(error):
                 raise
@@ -521,6 +548,10 @@ def _make_private(path: str) -> None:
     with suppress(FileExistsError):
         os.close(open_private(path, "x"))
         fsync(os.path.dirname(path))
+
+
+def _beginning(rows: list[Row]) -> float | None:
+    return clock.from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
 
 
 def _identity(path: str) -> tuple[int, int] | None:

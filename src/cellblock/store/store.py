@@ -100,7 +100,7 @@ class Store:
         self._database = database
         self._place = place
         self._quota = quota
-        self._catalogue = Catalogue(database, quota, lease_seconds)
+        self._catalogue = Catalogue(database, quota, lease_seconds, shown)
         self._keeper = lease.LeaseKeeper(database, lease_seconds)
         try:
             self.identity = self._identity()

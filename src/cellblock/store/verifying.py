@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cellblock.errors import StoreDamaged
 from cellblock.store.address import CHANGED
-from cellblock.store.catalogue import is_whole
+from cellblock.store.catalogue import damaged_columns
 from cellblock.store.database import Database, Value, number, text
 from cellblock.store.objects import ObjectTable
 from cellblock.store.reaching import session_roots, walk
@@ -52,11 +52,11 @@ class UserVerification:
             else:
                 self._whole.add(address)
 
-    def _damage(self, session_id: int, name: str, settings: Value) -> Iterator[Damage]:
+    def _damage(self, session_id: int, name: str, settings: Value, holder: Value) -> Iterator[Damage]:
         unread: list[int] = []
         ways = [*session_roots(self._database, session_id, unread)]
         rows = [f"entry {entry} of the journal" for entry in unread]
-        for path in (*rows, *(() if is_whole(settings) else ("settings",))):
+        for path in (*rows, *damaged_columns(settings, holder)):
             yield Damage(user=self._user, session=name, commit="", path=path, address="", problem=f"it {CHANGED}")
         for way, damage in walk(self._objects, ways, set()):
             address = way.link.address
@@ -67,9 +67,9 @@ class UserVerification:
                 user=self._user, session=name, commit=way.commit, path=way.path, address=address, problem=problem
             )
 
-    def _sessions(self) -> list[tuple[int, str, Value]]:
-        sql = "SELECT id, name, settings FROM sessions WHERE user_id = ? ORDER BY name"
-        return [(number(row[0]), text(row[1]), row[2]) for row in self._database.select(sql, self._user_id)]
+    def _sessions(self) -> list[tuple[int, str, Value, Value]]:
+        sql = "SELECT id, name, settings, holder FROM sessions WHERE user_id = ? ORDER BY name"
+        return [(number(row[0]), text(row[1]), row[2], row[3]) for row in self._database.select(sql, self._user_id)]
 
     def _commits(self, session_id: int) -> int:
         return number(self._database.select("SELECT count(*) FROM commits WHERE session_id = ?", session_id)[0][0])

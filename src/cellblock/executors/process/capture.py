@@ -27,7 +27,7 @@ from cellblock.hosting import clock, sockets, to_thread
 from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
-from cellblock.snapshots import Snapshot, address_of
+from cellblock.snapshots import CHUNK_BYTES, HELD_OF_CHUNK, Snapshot, address_of
 from cellblock.wire import saving
 from cellblock.wire.frames import ProtocolError
 from cellblock.worker import control
@@ -180,6 +180,7 @@ class Captured:
         def put_next(data: bytes) -> None:
             if self._closed:
                 raise _closed()
+            take_next(HELD_OF_CHUNK)
             put(data)
 
         files = self._read_files(has, put_next, take_next)
@@ -208,22 +209,22 @@ class Captured:
         self._deadline = clock.now() + self._seconds
         known = {address for group in previous.groups for address in group.addresses()}
         suspects, ends = self._suspects, "ended the process that saved it"
+        take(HELD_OF_CHUNK * len(suspects.had))
         has |= suspects.had
         beginning = saving.pack_beginning(previous.index, known, suspects.had, suspects.left_out)
         with self._watching(ends):
             self._send(saving.frame(saving.BEGIN, len(beginning)) + beginning)
         index = b""
         while True:
-            kind, data = self._watched(ends)
+            kind, data = self._watched(ends, take)
             if kind == saving.WORK:
                 self._work, holds = saving.read_work(data)
                 suspects.confirm(self._work, holds)
             elif kind == saving.CHUNK:
-                address = address_of(data)
-                suspects.had.add(address)
-                if address not in has:
-                    has.add(address)
+                if (address := address_of(data)) not in has:
                     put(data)
+                    has.add(address)
+                    suspects.had.add(address)
             elif kind == saving.INDEX:
                 index = data
             elif kind == saving.RECORD:
@@ -251,10 +252,10 @@ class Captured:
 
     # ---------------------------------------------------------------------------------- the stream
 
-    def _watched(self, ends: str) -> tuple[bytes, bytes]:
+    def _watched(self, ends: str, take: Take = int) -> tuple[bytes, bytes]:
         """A frame of a scribe that runs code of the session's."""
         with self._watching(ends):
-            return self._frame(self._suspects.patience)
+            return self._frame(self._suspects.patience, take)
 
     @contextlib.contextmanager
     def _watching(self, ends: str) -> Iterator[None]:
@@ -269,12 +270,17 @@ class Captured:
             self._suspects.stood_still(self._work)
             raise
 
-    def _frame(self, patience: float = math.inf) -> tuple[bytes, bytes]:
-        kind, length = self._conversation.expect(self._take(saving.HEADER.size, patience))
-        return kind, self._take(length, patience)
+    def _frame(self, patience: float = math.inf, take: Take = int) -> tuple[bytes, bytes]:
+        """A frame. `take` gets the length of one that is longer than a chunk, before there is memory for it."""
+        kind, length = self._conversation.expect(self._receive(saving.HEADER.size, patience))
+        long = length if length > CHUNK_BYTES else 0
+        take(2 * long)
+        data = self._receive(length, patience)
+        take(-long)
+        return kind, data
 
-    def _take(self, length: int, patience: float) -> bytes:
-        """So many bytes, whole. `patience` is how many seconds nothing may come."""
+    def _receive(self, length: int, patience: float) -> bytes:
+        """So many bytes, whole; twice as many while they come. `patience` is how many seconds nothing may come."""
         data = bytearray(length)
         view = memoryview(data)
         while view:
