@@ -11,7 +11,8 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread, stack_size
 from typing import Any, TypeVar
 
-from cellblock.errors import CellblockError, SessionClosed
+from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
+from cellblock.hosting.conditions import require, threadless
 from cellblock.hosting.forks import Lock
 from cellblock.hosting.shortage import short_of
 
@@ -45,6 +46,11 @@ def told(error: BaseException) -> BaseException:
         return CellblockError(
             "this is a sub-interpreter, which allows no daemon threads", hint="use sessions in the main interpreter"
         )
+    if "start new thread" in said:
+        try:
+            require(threadless)
+        except IsolationUnavailable as refused:
+            return refused
     return short_of(error, "no thread can be started") or error if said else error
 
 
