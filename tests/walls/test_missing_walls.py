@@ -73,7 +73,7 @@ except cellblock.IsolationUnavailable as error:
             for answer, calls in {
                 EPERM: (
                     *("prlimit64", "memfd_create", "prctl", "waitid", "pidfd_open", "setns", "clone3"),
-                    *("rt_sigtimedwait", "socketpair", "ioctl", "uname", "chdir", "readlink", "getrusage"),
+                    *("rt_sigtimedwait", "socketpair", "ioctl", "chdir", "readlink", "getrusage"),
                     *("sched_getaffinity", *OF_EVERY_PROCESS),
                 ),
                 ENOSYS: ("pidfd_open", "pidfd_send_signal", "openat2", "umask", "clone"),

@@ -161,7 +161,6 @@ def filtered() -> str:
         "setsockopt": lambda: _by_library("setsockopt", -1, 0, 0, 0, 0),
         "ioctl": lambda: _by_library("ioctl", -1, 0, 0),
         "poll": lambda: select.poll().poll(0),
-        "uname": os.uname,
         "chdir": lambda: os.chdir(""),
         "readlink": lambda: os.readlink(""),
         "getrusage": lambda: resource.getrusage(resource.RUSAGE_SELF),
