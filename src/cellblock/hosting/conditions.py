@@ -149,7 +149,6 @@ def filtered() -> str:
 
     Each is tried with arguments that do nothing.
     """
-    import _socket
     import resource
 
     calls: dict[str, Callable[[], object]] = {
@@ -157,7 +156,7 @@ def filtered() -> str:
         "prctl": lambda: _by_library("prctl", _PR_GET_DUMPABLE, 0, 0, 0, 0),
         "pidfd_open": lambda: os.close(os.pidfd_open(os.getpid())),
         "epoll_create1": lambda: select.epoll().close(),
-        "socketpair": lambda: [one.close() for one in _socket.socketpair()],
+        "socketpair": lambda: _by_library("socketpair", -1, 0, 0, 0),
         "setsockopt": lambda: _by_library("setsockopt", -1, 0, 0, 0, 0),
         "ioctl": lambda: _by_library("ioctl", -1, 0, 0),
         "poll": lambda: select.poll().poll(0),
