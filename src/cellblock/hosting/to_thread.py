@@ -29,7 +29,7 @@ async def off_loop(size: int, function: Callable[..., T], *args: object) -> T:
     return await run_sync(function, *args, limiter=alone)
 
 
-async def run_sync(
+async def run_sync(  # type: ignore[return]  # nobody cancels the scope within itself
     function: Callable[[*Given], T],
     *args: *Given,
     abandon_on_cancel: bool = False,
