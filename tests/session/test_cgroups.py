@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -276,6 +277,43 @@ def test_a_program_that_lives_keeps_its_groups_when_another_starts(places: list[
     told, _ = program.communicate("", timeout=60)
     assert told == "[42, 42, 42]\n"
     assert left(places, name) == []
+
+
+def test_group_that_another_program_removes_as_it_is_made_is_made_again(
+    places: list[Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes one that is not yet locked for one that was left behind."""
+    locked, removed = cgroups._locked, list[Path]()
+
+    def late(folder: Path, **options: bool) -> int:
+        if not removed:
+            removed.append(folder)
+            folder.rmdir()
+        return locked(folder, **options)
+
+    monkeypatch.setattr(cgroups, "_remove_stale", lambda _: None)
+    monkeypatch.setattr(cgroups, "_locked", late)
+    groups = cgroups.Groups()
+    assert removed[0].is_dir()
+    groups.close()
+    assert not removed[0].exists()
+
+
+@pytest.mark.usefixtures("places")
+def test_groups_that_could_not_be_made_for_want_of_descriptors_are_looked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = delegation.places
+
+    def places_of_none() -> list[Place]:
+        monkeypatch.setattr(delegation, "places", found)
+        raise delegation.NotDelegated("Too many open files") from OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(cgroups, "_groups", None)
+    monkeypatch.setattr(delegation, "places", places_of_none)
+    with pytest.raises(delegation.NotDelegated, match="Too many open files"):
+        cgroups.of_this_process()
+    cgroups.of_this_process().close()
 
 
 @pytest.mark.usefixtures("places")

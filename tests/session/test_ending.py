@@ -55,7 +55,7 @@ def test_every_call_says_that_the_interpreter_ends(use: str, tmp_path: Path, mon
             await session.run("x = 1")
             await session.files.write("f", b"1")
             await session.flush()
-            monkeypatch.setattr("anyio._backends._asyncio._threadpool_idle_workers", _NoneIdle())
+            monkeypatch.setattr("cellblock.hosting.threads._idle", {})
             monkeypatch.setattr(threading.Thread, "start", refused)
             try:
                 await USES[use](session)
@@ -66,15 +66,6 @@ def test_every_call_says_that_the_interpreter_ends(use: str, tmp_path: Path, mon
         return "nothing"
 
     assert anyio.run(told) == _SAYS
-
-
-class _NoneIdle:
-    """Threads that wait for work, of which there are none."""
-
-    def get(self) -> object:
-        from collections import deque
-
-        return deque()
 
 
 def test_engine_waits_for_threads_in_one_way() -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from family_tree import Process, inits_of, launchers, soon, zygotes_of
@@ -95,6 +99,36 @@ def test_families_without_sessions_are_so_many_at_most(
     open_session(preload=["nturl2path"])
     assert len(new_launchers()) == 3  # the first and the last have a session, and one of the others is left
     assert used.run("1").value == 1
+
+
+_STOPPED = """
+import os, signal, sys, time
+from family_tree import below
+from cellblock import Session
+sessions = [Session(mounts={"given": sys.argv[1]}), Session(preload=["sched"])]
+for process in below():
+    if process.parent == os.getpid() or "launch" in process.words:
+        os.kill(process.pid, signal.SIGSTOP)
+if sys.argv[2:]:
+    print(Session(mounts={"given": sys.argv[1]}).run("1").value)
+print(time.monotonic())
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("open another",)])
+def test_program_ends_and_opens_where_its_processes_are_stopped(words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _STOPPED, str(Path(__file__).parent), *words],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    *values, told = done.stdout.split()
+    assert values == ["1"] * len(words)
+    assert time.monotonic() - float(told) < 8, done.stderr
+    assert {line.partition(" has been stopped, and goes on")[1] for line in done.stderr.splitlines()} != {""}
 
 
 def test_what_is_imported_is_told_to_the_log_and_to_who_asks(

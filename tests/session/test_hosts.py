@@ -40,10 +40,25 @@ mount --make-rprivate / && for name in /*; do
 done && mkdir "$0/proc" && mount -t proc proc "$0/proc" || exit 9
 exec chroot "$0" "$@"
 """
+_UNUSED = ("/sys", "/mnt", "/media", "/srv", "/opt")
+_BARE = f"""
+mount --make-rprivate / && mount -t tmpfs none "$0" && cd "$0" && for name in /*; do
+  case $name in {"|".join(_UNUSED)}|/lost+found) continue;; esac
+  if [ -L $name ]; then cp -a $name .
+  elif [ -d $name ]; then mkdir ".$name" && mount --rbind $name ".$name" || exit 9; fi
+done && mkdir old && pivot_root . old && cd / && umount -l old && rmdir old || exit 9
+exec "$@"
+"""
+"""A root with nothing in it but what is used, as bwrap makes it."""
 _MISSING = "/dev/zero, /dev/full, /dev/random, /dev/urandom"
 _DEVICES = {
     "empty /dev": ("", (), f"there is no /dev/null, {_MISSING} (have the container"),
     "/dev of one device": ("", ("null c 1 3",), f"there is no {_MISSING} (have the container"),
+    "/dev with another device": (
+        "",
+        ("null c 1 5", "zero c 1 5", "full c 1 7", "random c 1 8", "urandom c 1 9"),
+        "/dev/null is not the kernel's device, which mknod -m 666 /dev/null c 1 3 makes (have the container",
+    ),
     "/dev without devices": (
         "-o nodev",
         ("null c 1 3", "zero c 1 5", "full c 1 7", "random c 1 8", "urandom c 1 9"),
@@ -89,7 +104,7 @@ _AROUND = {
     "linux32": Host("", ("setarch", "linux32")),
     "unshared pid namespace": Host("this program has unshared its pid namespace", ("unshare", "--pid")),
 }
-_OF_ROOT = ("chroot", "hidepid", "locked securebits", "unshared pid namespace", *_DEVICES, *_WITHOUT)
+_OF_ROOT = ("chroot", "bare root", "hidepid", "locked securebits", "unshared pid namespace", *_DEVICES, *_WITHOUT)
 CONDITIONS = tuple(dict.fromkeys((*SET, *_LIMITS, "interpreter ends", *_BUILT, *_AROUND, *_OF_ROOT)))
 
 
@@ -116,6 +131,10 @@ def _host(condition: str, folder: Path, request: pytest.FixtureRequest) -> tuple
         return account, _AROUND[condition]
     if condition == "chroot":
         return account, Host("this program is in a chroot", (*_AS_IN_NAMESPACE, _CHROOT, str(folder)))
+    if condition == "bare root":
+        if sys.base_prefix.startswith(_UNUSED):
+            pytest.skip("the interpreter is there")
+        return account, Host("", (*_AS_IN_NAMESPACE, _BARE, str(folder)))
     if condition in _DEVICES:
         options, devices, named = _DEVICES[condition]
         made = " && ".join((f"mount -t tmpfs {options} none /dev", *(f"mknod -m 666 /dev/{one}" for one in devices)))

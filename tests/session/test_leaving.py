@@ -192,6 +192,17 @@ async def main():
     kept = session, stream
 asyncio.run(main()); fine()
 """),
+    "an opening is given up": Program("""
+python = tempfile.mkdtemp() + "/python3"
+with open(python, "w") as file:
+    file.write(f"#!{sys.executable}\\nimport socket, sys\\nhost = socket.socket(fileno=int(sys.argv[6]))\\n"
+               "while host.recv(9): pass")
+os.chmod(python, 0o755)
+async def main():
+    with contextlib.suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(AsyncSession(python=python).open(), 0.5)
+asyncio.run(main()); fine()
+"""),
     "the loop is closed under a cell": Program("""
 async def main():
     for call in (lambda: session.run("1"), lambda: session.clear(), session.undo):
@@ -274,7 +285,7 @@ QUICK = {
     "closed by a finalizer", "used by a finalizer", "a generator holds a session", "a stream is not read to its end",
     "a daemon thread runs a cell", "closed on the loop by a finalizer", "used on the loop by an async tool",
     "a forked copy closes, and drops a stream", "the loop is closed under a cell", "a tool does not come back",
-    "a tool of an async host does not come back", "Ctrl-C while a cell runs",
+    "a tool of an async host does not come back", "Ctrl-C while a cell runs", "an opening is given up",
 }  # fmt: skip
 """One or more of each kind; the rest, and all other levels, are thorough."""
 

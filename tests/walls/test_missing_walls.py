@@ -29,7 +29,7 @@ syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruc
 
 EPERM, ENOSYS = 1, 38
 OF_EVERY_PROCESS = (
-    *("umask", "epoll_create1", "clone"),
+    *("umask", "epoll_create1", "clone", "setsockopt", "poll", "sched_getscheduler"),
     *(("setgroups", "setresgid", "setresuid") if os.getuid() == 0 else ()),
 )
 
@@ -71,7 +71,11 @@ except cellblock.IsolationUnavailable as error:
         *(
             (call, answer, {})
             for answer, calls in {
-                EPERM: ("prlimit64", "memfd_create", "prctl", "waitid", "pidfd_open", "setns", *OF_EVERY_PROCESS),
+                EPERM: (
+                    *("prlimit64", "memfd_create", "prctl", "waitid", "pidfd_open", "setns", "clone3"),
+                    *("rt_sigtimedwait", "socketpair", "ioctl", "chdir", "readlink", "getrusage"),
+                    *("sched_getaffinity", *OF_EVERY_PROCESS),
+                ),
                 ENOSYS: ("pidfd_open", "pidfd_send_signal", "openat2", "umask", "clone"),
             }.items()
             for call in calls
@@ -85,6 +89,20 @@ def test_a_filter_around_the_program_is_told_by_the_call_that_it_refuses(
     program = WITHOUT_A_CALL + _TELLS.replace("{}", repr(options))
     told = f"calls this program may not make the system call {call}: {os.strerror(answer)} True"
     assert run(sys.executable, "-c", program, call, str(answer)) == told
+
+
+def test_filter_that_refuses_timers_keeps_no_copy_from_waking() -> None:
+    program = """
+import cellblock
+with cellblock.Session() as session:
+    session.run("a = [1]")
+    session.run("a.append(2)")
+    session.undo()
+    with session.branch() as other:
+        print(session["a"], other["a"])
+    print(session.run("import os; os._exit(3)").lost, session["a"])
+"""
+    assert run(sys.executable, "-c", WITHOUT_A_CALL + program, "setitimer", str(EPERM)) == "[1] [1]\n() [1]"
 
 
 UNIX_ALONE = """

@@ -14,6 +14,7 @@ from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
 from cellblock.cli.remedies import Remedy, remedies
 from cellblock.cli.terminal import Paint, write_data
+from cellblock.hosting.forks import importing
 from cellblock.walls import Applied, Unavailable
 
 GIVEN_UP = (
@@ -70,7 +71,8 @@ def doctor(arguments: argparse.Namespace) -> int:
         raise Unusable(f"--trust-level {arguments.trust_level} is for --attack")
     import anyio
 
-    machine = inspect()
+    with importing():
+        machine = inspect()
     report = anyio.run(examine, machine.landlock_abi, arguments.walls or "full")
     instead = local = None
     if not machine.is_linux:

@@ -6,6 +6,7 @@ other modules of this package.
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import select
@@ -16,14 +17,13 @@ from functools import partial
 
 from cellblock.errors import IsolationUnavailable
 from cellblock.hosting.account import READABLE, SANDBOX_UID, is_mapped, missing_capabilities, unreadable
-from cellblock.hosting.machine import MACHINE
+from cellblock.hosting.machine import DEVICES, MACHINE, is_device
 from cellblock.hosting.shortage import limit
 
 BOOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../worker/__main__.py"))
 """The program that interpreters are started with."""
 _LEAST_FILE = 64 * 1024
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_OPENAT2, _PR_GET_DUMPABLE, _PR_GET_SECUREBITS, _CLONE_THREAD = 437, 3, 27, 0x10000
+_CLONE3, _OPENAT2, _PR_GET_DUMPABLE, _PR_GET_SECUREBITS, _CLONE_THREAD = 435, 437, 3, 27, 0x10000
 _SECBIT_NOROOT = 1
 _NUMBERS = {
     "x86_64": {"clone": 56, "umask": 95, "setgroups": 116, "setresuid": 117, "setresgid": 119},
@@ -90,11 +90,14 @@ def without_proc() -> str:
 
 
 def without_dev() -> str:
-    """A /dev without the devices that every session is given."""
-    missing = [path for path in _DEVICES if not os.path.exists(path)]
+    """A /dev without the devices that every session is given, or with a file in the place of one: sessions would write
+    there, and read it."""
+    missing = [path for path in DEVICES if not os.path.exists(path)]
     if missing:
         return f"there is no {', '.join(missing)}"
-    for path in _DEVICES:
+    for path, (major, minor) in DEVICES.items():
+        if not is_device(path, path):
+            return f"{path} is not the kernel's device, which mknod -m 666 {path} c {major} {minor} makes"
         try:
             os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
         except PermissionError as error:
@@ -153,6 +156,15 @@ def filtered() -> str:
         "prctl": lambda: _by_library("prctl", _PR_GET_DUMPABLE, 0, 0, 0, 0),
         "pidfd_open": lambda: os.close(os.pidfd_open(os.getpid())),
         "epoll_create1": lambda: select.epoll().close(),
+        "socketpair": lambda: _by_library("socketpair", -1, 0, 0, 0),
+        "setsockopt": lambda: _by_library("setsockopt", -1, 0, 0, 0, 0),
+        "ioctl": lambda: _by_library("ioctl", -1, 0, 0),
+        "poll": lambda: select.poll().poll(0),
+        "chdir": lambda: os.chdir(""),
+        "readlink": lambda: os.readlink(""),
+        "getrusage": lambda: resource.getrusage(resource.RUSAGE_SELF),
+        "sched_getaffinity": lambda: os.sched_getaffinity(0),
+        "sched_getscheduler": lambda: os.sched_getscheduler(0),
     }
     harmless: dict[str, tuple[int, ...]] = {"clone": (_CLONE_THREAD, 0, 0, 0, 0)}
     with suppress(OSError):  # there may be no /proc
@@ -173,12 +185,23 @@ def filtered_more() -> str:
         "memfd_create": lambda: os.close(os.memfd_create("cellblock")),
         "openat2": lambda: _by_library("syscall", _OPENAT2, -1, 0, 0, 0),
         "waitid": lambda: os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT),
+        "rt_sigtimedwait": lambda: signal.sigtimedwait((), 0),
         "pidfd_send_signal": lambda: signal.pidfd_send_signal(-1, 0),
     }
     with suppress(OSError):
         _by_library("unshare", 0)
         calls["setns"] = lambda: _by_library("setns", -1, 0)
     return _refused(calls)
+
+
+def threadless() -> str:
+    """A filter under which no thread starts: newer C libraries take `clone3`, unless that is not there at all."""
+    try:
+        _thread.start_new_thread(int, ())
+    except RuntimeError:
+        reason = _refused({"clone3": lambda: _by_library("syscall", _CLONE3, 0, 0)})
+        return "" if reason.endswith(os.strerror(errno.ENOSYS)) else reason
+    return ""
 
 
 def without_internet() -> str:
@@ -240,6 +263,7 @@ _TABLE: dict[Look, tuple[str, str]] = {
     half_root: ("identity", "set both to one, as by os.setresuid or setpriv --ruid"),
     powerless: ("identity", "give it these capabilities, or run as an ordinary user: in a container, --user 1000"),
     small_files: ("files", "raise the limit: ulimit -f unlimited"),
+    threadless: _FILTER,
     filtered: _FILTER,
     filtered_more: _FILTER,
     without_internet: (

@@ -11,14 +11,19 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread, stack_size
 from typing import Any, TypeVar
 
-from cellblock.errors import CellblockError, SessionClosed
-from cellblock.hosting.forks import Lock
+from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
+from cellblock.hosting.conditions import require, threadless
+from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.shortage import short_of
 
 T = TypeVar("T")
 BEFORE_THE_END = "use sessions before that"
 _STACK_BYTES = 8 * 2**20
+_IDLE_SECONDS = 2.0
+_MOST_IDLE = 40
 _starting = Lock()
+_idle: dict[SimpleQueue[Callable[[], object]], None] = emptied({})
+"""What threads that wait for work take it from, in the order in which they began to wait. Each ends after a while."""
 
 
 def begun(function: Callable[..., object], *args: object, name: str, stack_bytes: int = _STACK_BYTES) -> Thread:
@@ -45,6 +50,11 @@ def told(error: BaseException) -> BaseException:
         return CellblockError(
             "this is a sub-interpreter, which allows no daemon threads", hint="use sessions in the main interpreter"
         )
+    if "start new thread" in said:
+        try:
+            require(threadless)
+        except IsolationUnavailable as refused:
+            return refused
     return short_of(error, "no thread can be started") or error if said else error
 
 
@@ -53,6 +63,32 @@ def in_thread(work: Callable[[], T], name: str) -> Future[T]:
     future: Future[T] = Future()
     begun(_answer, future, work, name=name)
     return future
+
+
+def hand(work: Callable[[], object]) -> None:
+    """Have a function called at once, by the thread that had work last of those that wait, or by another. It raises
+    nothing."""
+    try:
+        mine, _ = _idle.popitem()
+    except KeyError:
+        mine = SimpleQueue()
+        begun(_take, mine, name="cellblock work")
+    mine.put(work)
+
+
+def _take(mine: SimpleQueue[Callable[[], object]]) -> None:
+    while True:
+        try:
+            work = mine.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            if _idle.pop(mine, True) is None:
+                return
+            continue  # it is about to be handed some
+        work()
+        del work
+        if len(_idle) >= _MOST_IDLE:
+            return
+        _idle[mine] = None
 
 
 def later(seconds: float, function: Callable[[], object], name: str) -> Event:

@@ -1,13 +1,18 @@
-"""anyio's worker threads, whose errors say so where none can be started."""
+"""Calls that may block, awaited from an event loop: in the engine's threads, with the caller's context."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar, TypeVarTuple
 
 import anyio.to_thread
 
-from cellblock.hosting.threads import told
+from cellblock.hosting.threads import hand
 
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
@@ -24,23 +29,51 @@ async def off_loop(size: int, function: Callable[..., T], *args: object) -> T:
     return await run_sync(function, *args, limiter=alone)
 
 
-async def run_sync(
+async def run_sync(  # type: ignore[return]  # nobody cancels the scope within itself
     function: Callable[[*Given], T],
     *args: *Given,
     abandon_on_cancel: bool = False,
     limiter: anyio.CapacityLimiter | None = None,
 ) -> T:
-    """Call a function that may block in a thread; `CellblockError` where none can be started."""
-    has_begun = False
+    """Call a function that may block in a thread; `CellblockError` where none can be started.
 
-    def carried_out() -> T:
-        nonlocal has_begun
-        has_begun = True
-        return function(*args)
+    As `anyio.to_thread.run_sync`, whose threads keep a program that has given up a call from leaving until it returns.
+    """
+    loop = asyncio.get_running_loop()
+    async with limiter or anyio.to_thread.current_default_thread_limiter():
+        with anyio.CancelScope(shield=not abandon_on_cancel):
+            result: asyncio.Future[T] = loop.create_future()
+            context = copy_context()
+            if (sniffio := sys.modules.get("sniffio")) is not None:  # no loop runs in the thread
+                context.run(sniffio.current_async_library_cvar.set, None)
+            hand(partial(_carry_out, loop, result, partial(context.run, function, *args)))
+            try:
+                return await result
+            finally:
+                del result  # what the function raises leads to this frame
 
+
+def _carry_out(loop: asyncio.AbstractEventLoop, result: asyncio.Future[Any], call: Callable[[], object]) -> None:
+    """In a thread. Nothing is called for who left before, and nothing is told to a loop that has been closed."""
+    if result.cancelled():
+        return
     try:
-        return await anyio.to_thread.run_sync(carried_out, abandon_on_cancel=abandon_on_cancel, limiter=limiter)
-    except RuntimeError as error:
-        if has_begun or (meant := told(error)) is error:  # the function's own
-            raise
-        raise meant from error
+        tell = partial(_tell, result, call())
+    except StopIteration as error:  # which no future can hold
+        told = RuntimeError("the function raised StopIteration")
+        told.__cause__ = error
+        tell = partial(_tell, result, None, told)
+    except BaseException as error:  # for who waits for it
+        tell = partial(_tell, result, None, error)
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(tell)
+    del result, call, tell  # what the function raises leads to this frame
+
+
+def _tell(result: asyncio.Future[Any], value: object, error: BaseException | None = None) -> None:
+    if result.cancelled():
+        return
+    if error is None:
+        result.set_result(value)
+    else:
+        result.set_exception(error)

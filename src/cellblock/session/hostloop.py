@@ -20,7 +20,7 @@ import anyio
 
 from cellblock.callers import callers
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.hosting.conditions import replaced, require
+from cellblock.hosting.conditions import filtered, replaced, require
 from cellblock.hosting.forks import Lock, emptied, importing
 from cellblock.hosting.loops import new_loop
 from cellblock.hosting.threads import BEFORE_THE_END, begun, told
@@ -289,15 +289,7 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
                 loop.call_exception_handler({"message": "a task of a tool ended the event loop", "exception": error})
     except BaseException as error:  # a border: it is told to the one who waits for the start, or by the next call
         if not started.is_given:
-            if isinstance(error, CellblockError):
-                started.give(error=error)
-                return
-            said = f"{type_name(error)}: {message_of(error, 500)}"
-            is_logging = any(frame.f_code.co_filename == logging.__file__ for frame, _ in walk_tb(error.__traceback__))
-            see = "mend the logging handler that raises" if is_logging else "see the event loop policy of this program"
-            failure = CellblockError(f"no event loop could be started for blocking sessions: {said}", hint=see)
-            failure.__cause__ = error
-            started.give(error=failure)
+            started.give(error=_not_started(error))
             return
         _log.exception("the event loop of the blocking sessions ended")
         if _is_deaf():  # so are the sessions: it stays, for all callers to be told
@@ -305,6 +297,23 @@ def _serve(started: Outcome[asyncio.AbstractEventLoop]) -> None:
         _loop = _wakes_by = None
         with suppress(Exception):  # of descriptors that are gone
             loop.close()
+
+
+def _not_started(error: BaseException) -> CellblockError:
+    """The error of a loop that could not be made for another one."""
+    if isinstance(error, PermissionError):
+        try:
+            require(filtered)
+        except CellblockError as refused:
+            return refused
+    if isinstance(error, CellblockError):
+        return error
+    said = f"{type_name(error)}: {message_of(error, 500)}"
+    is_logging = any(frame.f_code.co_filename == logging.__file__ for frame, _ in walk_tb(error.__traceback__))
+    see = "mend the logging handler that raises" if is_logging else "see the event loop policy of this program"
+    failure = CellblockError(f"no event loop could be started for blocking sessions: {said}", hint=see)
+    failure.__cause__ = error
+    return failure
 
 
 async def _for_ever(started: Outcome[asyncio.AbstractEventLoop]) -> None:

@@ -19,6 +19,7 @@ from cellblock.errors import CellblockError
 from cellblock.executors.process import delegation
 from cellblock.executors.process.delegation import PREFIX, NotDelegated, Place
 from cellblock.hosting.forks import Lock
+from cellblock.hosting.shortage import short_of
 from cellblock.hosting.threads import begun, later
 from cellblock.hosting.unique import unique_word
 
@@ -173,8 +174,7 @@ class Groups:
     def _claim(self, place: Place, name: str) -> Path:
         folder = place.folder / name
         try:
-            folder.mkdir()
-            self._locks.append(_locked(folder))
+            self._locks.append(_made(folder))
             if place.version == 2:
                 delegation.give(folder, place.controllers)
         except OSError as error:
@@ -280,11 +280,24 @@ def _move_to_where_it_is(process: int, group: str, entrance: Path) -> None:
             entrance.write_text(str(process), encoding="ascii")
 
 
-def _locked(folder: Path) -> int:
-    """A descriptor that holds the lock of a directory; OSError where another has it."""
+def _made(folder: Path) -> int:
+    """Make a directory: a descriptor that holds its lock. Until then another program takes it for one that was left
+    behind, and may remove it."""
+    while True:
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = _locked(folder, waits=True)
+            if folder.exists() and os.path.samestat(os.stat(folder), os.fstat(descriptor)):
+                return descriptor
+            os.close(descriptor)
+
+
+def _locked(folder: Path, *, waits: bool = False) -> int:
+    """A descriptor that holds the lock of a directory; OSError where another has it, unless one `waits`."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except OSError:
         os.close(descriptor)
         raise
@@ -309,13 +322,16 @@ _finding = Lock()
 
 
 def of_this_process() -> Groups:
-    """The groups of this process, looked for once. `NotDelegated` where there can be none."""
+    """The groups of this process, looked for once. `NotDelegated` where there can be none, or for want of a resource
+    none at the moment."""
     global _groups
     with _finding:
         if _groups is None:
             try:
                 _groups = Groups()
             except NotDelegated as reason:
+                if reason.__cause__ is not None and short_of(reason.__cause__) is not None:
+                    raise
                 _groups = reason
         if isinstance(_groups, NotDelegated):
             raise NotDelegated(str(_groups), _groups.remedy)

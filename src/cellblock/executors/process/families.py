@@ -76,8 +76,12 @@ def _end_the_idle(new: Family) -> None:
 @atexit.register
 def _close_all() -> None:
     try:
-        while _families:
-            _families.popitem()[1].close()
+        families = list(_families.values())
+        _families.clear()
+        for family in families:
+            family.part()
+        for family in families:
+            family.close()
         cgroups.remove_all()
     except OSError as error:
         if error.errno != errno.EBADF:  # else the program has closed all descriptors, and so ended all processes

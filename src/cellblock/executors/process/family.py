@@ -302,14 +302,18 @@ class Family:
                 self._deaths.note(notice)
             return from_nursery
 
-    def close(self) -> None:
-        """End the family and every session of it."""
+    def part(self) -> None:
+        """It is to end, and every session of it."""
         with self._lock:
             self._nursery.close()
             if self._first is not None:
                 self._first.close()
             if self._zygote is not None:
                 self._zygote.close()
+
+    def close(self) -> None:
+        """End the family and every session of it."""
+        self.part()
         self._started.await_end()
 
     def await_end(self) -> None:

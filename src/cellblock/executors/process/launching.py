@@ -20,7 +20,7 @@ from cellblock.hosting.waiting import ready
 _PACKAGE = os.path.normpath(os.path.join(os.path.dirname(BOOT), ".."))
 IDLE_SECONDS = 600.0
 """A family that no session has used for so long ends."""
-_ENDING_SECONDS = 10.0
+_ENDING_SECONDS = 10
 _INHERITED = ("LD_LIBRARY_PATH", "TZ")
 """The only variables of the host's environment that a family sees."""
 
@@ -87,12 +87,18 @@ def start(python: str, role: str, ends: Sequence[socket.socket], *words: str) ->
 
 
 def await_end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that is ending, and kill it if that takes ten seconds."""
+    """Wait for a process that is ending; it is roused where somebody has stopped it, and killed after ten seconds."""
+    from cellblock.executors.process.stopped import go_on
+
     with contextlib.suppress(ProcessLookupError):  # it was collected, by another thread perhaps
         if process.poll() is not None:
             return
         end = os.pidfd_open(process.pid)  # `Popen.wait` looks every few milliseconds; this wakes at once
-        if not ready(end, seconds=_ENDING_SECONDS):
+        for _ in range(_ENDING_SECONDS):
+            go_on(process.pid, "a process that ends", generations=2)
+            if ready(end, seconds=1.0):
+                break
+        else:
             process.kill()
         os.close(end)
     process.wait()

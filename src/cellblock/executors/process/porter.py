@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from cellblock.errors import IsolationUnavailable, MountRefused
 from cellblock.executors.process.launching import await_end, start
 from cellblock.executors.process.mounts import Mount
+from cellblock.executors.process.stopped import go_on
 from cellblock.hosting.account import SANDBOX_UID
 from cellblock.hosting.forks import Lock, emptied, watch_forks
+from cellblock.hosting.waiting import ready
 from cellblock.walls import Applied
 from cellblock.worker import control
 from cellblock.worker.confine import namespaces
 
-_SECONDS = 30.0
+_SECONDS = 30
 _READERS = f"cells read it as the account {SANDBOX_UID}, which owns nothing: let all users read it"
 
 
@@ -43,14 +45,16 @@ class Porter:
         """
         answer, end = control.pair()
         with answer:
-            answer.settimeout(_SECONDS)
             with end:
                 request = {"path": mount.path, "device": mount.device, "inode": mount.inode}
                 control.send(self._channel, request, [end.fileno()])
-            try:
-                reply, descriptors = control.receive(answer)
-            except TimeoutError:
-                raise _refused(mount, f"no answer in {_SECONDS:.0f} s", "its file system may hang") from None
+            for _ in range(_SECONDS):
+                if ready(answer, seconds=1.0):
+                    break
+                go_on(self._process.pid, "the process that fetches mounts", generations=1)
+            else:
+                raise _refused(mount, f"no answer in {_SECONDS} s", "its file system may hang")
+            reply, descriptors = control.receive(answer)
         if reply is None:
             raise _refused(mount, "the process that fetches it ended", "see what it said on stderr")
         if "failed" in reply:

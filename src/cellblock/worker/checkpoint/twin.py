@@ -106,7 +106,8 @@ def freeze(
         if threads:
             _give_back_stacks()
         for timer, (left, interval) in timers.items():
-            signal.setitimer(timer, left, interval)
+            if left:  # else it stands, as in every copy, and a filter around the program may refuse the call
+                signal.setitimer(timer, left, interval)
         if place is not None:  # it may have been removed and made again meanwhile
             with contextlib.suppress(OSError):
                 os.chdir(place)

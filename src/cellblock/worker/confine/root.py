@@ -17,8 +17,11 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
+from cellblock.hosting.machine import DEVICES, is_device
 from cellblock.worker.confine import layout
+from cellblock.worker.confine.refusal import WallRefused
 from cellblock.worker.confine.syscalls import (
     MNT_DETACH,
     MOUNT_ATTR_NODEV,
@@ -40,13 +43,14 @@ from cellblock.worker.confine.syscalls import (
 )
 
 _ANCHORS = ("/sys", "/mnt", "/media", "/srv", "/opt")
-"""Directories one of which, in a private mount namespace, may be hidden under the new root while it is built."""
+"""Directories of which any does that nobody needs: in a private mount namespace one is hidden under the new root while
+that is built. Where there is none of these, another will do."""
+_NEEDED = ("/dev", "/proc")
 
 _MASKED = ("cmdline", "config.gz", "diskstats", "key-users", "keys", "modules", "partitions")
 """Files of /proc that tell of the host, and that programs do without."""
 
 _HIDDEN = "hidepid=2"
-_DEVICES = ("full", "null", "random", "urandom", "zero")
 _ACCOUNTS = {
     "passwd": "user:x:1000:1000:user:/session/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
     "group": "user:x:1000:\nnogroup:x:65534:\n",
@@ -87,11 +91,12 @@ def build(exposure: layout.Exposure) -> None:
 
 
 def _anchor(exposure: layout.Exposure) -> str:
-    sources = (*exposure.early, *exposure.late)
-    for path in _ANCHORS:
-        if os.path.isdir(path) and not any(source == path or source.startswith(path + "/") for source in sources):
+    sources = (*exposure.early, *exposure.late, *_NEEDED)
+    for path in chain(_ANCHORS, (os.path.join("/", name) for name in sorted(os.listdir("/")))):
+        is_needed = any(source == path or source.startswith(path + "/") for source in sources)
+        if os.path.isdir(path) and not (is_needed or os.path.islink(path)):
             return path
-    raise OSError(f"none of {', '.join(_ANCHORS)} is free to build a root on")
+    raise WallRefused("root", "no directory in / is free to build a root on", "make an empty one: mkdir /mnt")
 
 
 def _bind(source: str, target: str) -> None:
@@ -111,9 +116,11 @@ def _furnish(tree: str) -> None:
     for name, text in _ACCOUNTS.items():
         with open(f"{tree}/etc/{name}", "w", encoding="utf-8") as file:
             file.write(text)
-    for name in _DEVICES:
-        os.close(os.open(f"{tree}/dev/{name}", os.O_CREAT | os.O_WRONLY, 0o666))
-        mount(f"/dev/{name}", f"{tree}/dev/{name}", "", MS_BIND, "")
+    for path in DEVICES:
+        os.close(os.open(tree + path, os.O_CREAT | os.O_WRONLY, 0o666))
+        mount(path, tree + path, "", MS_BIND, "")
+        if not is_device(tree + path, path):
+            raise WallRefused("root", f"{path} is not the kernel's device", "have it there before sessions are opened")
     os.symlink("../session/shm", f"{tree}/dev/shm")
     os.symlink("/proc/self/fd", f"{tree}/dev/fd")
     for number, name in enumerate(("stdin", "stdout", "stderr")):

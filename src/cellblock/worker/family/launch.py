@@ -86,7 +86,7 @@ def _build(seen: layout.Exposure) -> None:
     try:
         root.build(seen)
     except OSError as error:
-        remedy = "use Linux 5.12 or newer"
+        remedy = "use Linux 5.12 or newer" if error.errno in (errno.ENOSYS, errno.EINVAL) else ""
         if error.errno == errno.EPERM:
             remedy = f"{namespaces.REMEDY}; a Landlock domain around this program refuses mounts as well: {_OUTSIDE}"
         elif error.errno == errno.EACCES:

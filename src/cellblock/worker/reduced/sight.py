@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from cellblock.hosting.machine import DEVICES
 from cellblock.worker.confine import layout
 
-DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 WRITABLE_DEVICES = ("/dev/full", "/dev/null")
 
 

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 
+from cellblock.hosting.machine import DEVICES
 from cellblock.hosting.waiting import ready
 from cellblock.walls import Applied, Unavailable
 from cellblock.worker import control
@@ -16,7 +17,7 @@ from cellblock.worker.confine.bpf import length
 from cellblock.worker.forks import fork
 from cellblock.worker.reduced import accounts
 from cellblock.worker.reduced.accounts import Account
-from cellblock.worker.reduced.sight import DEVICES, WRITABLE_DEVICES, Sight
+from cellblock.worker.reduced.sight import WRITABLE_DEVICES, Sight
 
 SCOPED_ABI = 6
 """The Landlock ABI from which on signals stay in a domain."""

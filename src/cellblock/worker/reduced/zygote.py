@@ -16,6 +16,7 @@ from typing import NoReturn
 
 from cellblock.hosting import sockets
 from cellblock.hosting.account import READABLE, unreadable
+from cellblock.hosting.machine import DEVICES
 from cellblock.walls import Unavailable
 from cellblock.worker import control, main
 from cellblock.worker.border import report
@@ -28,7 +29,7 @@ from cellblock.worker.forks import fork
 from cellblock.worker.integrity import take_out
 from cellblock.worker.reduced import accounts, filter, keeper, walls
 from cellblock.worker.reduced.accounts import Account
-from cellblock.worker.reduced.sight import DEVICES, WRITABLE_DEVICES, Sight
+from cellblock.worker.reduced.sight import WRITABLE_DEVICES, Sight
 
 _MECHANISM = "zygote"
 
