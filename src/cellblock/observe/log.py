@@ -185,7 +185,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[list[Event], int]:
 
 def _event(line: bytes, path: object, number: int) -> Event:
     try:
-        event = read_json(line, deepest=_DEEPEST)
+        event = read_json(line, deepest=_DEEPEST, halves=True)
     except BadJson:
         raise _no_log(path, number) from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
