@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from cellblock.errors import CellblockError
 from cellblock.text import message_of
 
-_OTHERWISE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+_OTHERWISE = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
 @contextmanager

@@ -380,13 +380,13 @@ def _too_many(error: Any) -> str:
 # --------------------------------------------------------------------------------------------- JSON
 
 
-def read_json(text: str | bytes, *, deepest: int = DEEPEST) -> object:
+def read_json(text: str | bytes, *, deepest: int = DEEPEST, halves: bool = False) -> object:
     """Value of JSON text, its strings valid text; `BadJson` where it is none, has over 64 MB or is deeper than
-    `deepest`."""
+    `deepest`. With `halves` its strings are as they are written, lone halves of characters too."""
     if len(text) > _MOST_JSON:
         raise BadJson(f"it has more than {_MOST_JSON >> 20} MB")
     try:
-        return bounded(json.loads(text), deepest=deepest)
+        return bounded(json.loads(text), deepest=deepest, halves=halves)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BadJson(f"it is not JSON: {error}") from None
     except BadJson:
@@ -400,17 +400,19 @@ def read_json(text: str | bytes, *, deepest: int = DEEPEST) -> object:
 _TOO_DEEP = "it is nested too deeply"
 
 
-def bounded(value: Data, *, deepest: int = DEEPEST) -> Data:
-    """A copy of JSON's data with valid texts; `BadJson` for what is deeper. What JSON has not stays as it is."""
+def bounded(value: Data, *, deepest: int = DEEPEST, halves: bool = False) -> Data:
+    """A copy of JSON's data with valid texts; `BadJson` for what is deeper. What JSON has not stays as it is, and with
+    `halves` texts do."""
     made: Any = value
+    less = deepest - 1
     if isinstance(value, str):
-        made = valid(value)
+        made = value if halves else valid(value)
     elif isinstance(value, dict | list | tuple) and not deepest:
         raise BadJson(_TOO_DEEP)
     elif isinstance(value, dict):
-        made = {bounded(key): bounded(one, deepest=deepest - 1) for key, one in value.items()}
+        made = {bounded(key, halves=halves): bounded(one, deepest=less, halves=halves) for key, one in value.items()}
     elif isinstance(value, list | tuple):
-        made = [bounded(one, deepest=deepest - 1) for one in value]
+        made = [bounded(one, deepest=less, halves=halves) for one in value]
     return made  # type: ignore[no-any-return]
 
 

@@ -274,6 +274,8 @@ def test_image_is_never_taken_from_a_log(tmp_path: Path) -> None:
 TOOL = '{"name": "a b", "doc": null, "is_async": false, "parameters": [], "returns": null}'
 KEPT = '{"event": "decision", "step": null, "kind": "attempt kept", "reason": "1 of 2", "scores": ["x"]}\n'
 
+DEEP = "[" * 450 + "]" * 450
+
 
 @pytest.mark.parametrize(
     ("change", "said"),
@@ -293,6 +295,11 @@ KEPT = '{"event": "decision", "step": null, "kind": "attempt kept", "reason": "1
             lambda text: text.replace('"attempts": 1', '"attempts": 2', 1) + KEPT,
             "is damaged: TypeError: the event 'attempt kept' does not hold what one of its kind does",
         ),
+        (lambda text: text.replace('"undoes": null', '"undoes": []', 1), "is damaged: TypeError: the event 'cell'"),
+        (lambda text: text.replace('"failure": null', '"failure": {}', 1), "is damaged: TypeError: the event 'cell'"),
+        (lambda text: text.replace('"verified_by": null', '"verified_by": [1]', 1), "is damaged: TypeError: the event"),
+        (lambda text: text.replace('"inputs": {}', f'"inputs": {{"a": {DEEP}}}', 1), "line 1, is not a line of a run"),
+        (lambda text: text.replace('"undoes": null', f'"undoes": {DEEP}', 1), "line 4, is not a line of a run's log"),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, change: Callable[[str], str], said: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ScriptedModel, SessionBusy, Versioned
+from cellblock import CodeAgent, ExecutionLimits, Live, LogError, ModelError, ScriptedModel, SessionBusy, Versioned
 from cellblock.agent.past import past_run
 from cellblock.agent.recording import from_plain
 from cellblock.agent.replay import replay
@@ -206,6 +206,35 @@ def test_resumed_run_counts_the_steps_of_the_first(tmp_path: Path) -> None:
     with agent:
         result = agent.resume(killed.log)
     assert (result.partial, len(result.steps)) == (True, 3)
+
+
+@pytest.mark.filterwarnings("ignore:a session was not closed:ResourceWarning")  # it was dropped
+def test_run_that_ended_in_an_error_is_resumed_by_another_agent_once_the_first_is_dropped(tmp_path: Path) -> None:
+    store, log = Versioned(f"sqlite:///{tmp_path}/cells.db"), tmp_path / "run.jsonl"
+
+    def begin() -> None:
+        with pytest.raises(ModelError, match="the script has ended"):
+            CodeAgent(ScriptedModel([fence("x = 41")]), state=store).run("count", log=log)
+
+    begin()
+    with CodeAgent(ScriptedModel([fence("final_answer(x + 1)")]), state=store) as agent:
+        assert agent.resume(log).value == 42
+
+
+def test_log_that_was_changed_gives_no_more_than_a_run_could_have(tmp_path: Path) -> None:
+    store, log = Versioned(f"sqlite:///{tmp_path}/cells.db"), tmp_path / "run.jsonl"
+    with CodeAgent(ScriptedModel([fence("x = 1")]), state=store) as agent, pytest.raises(ModelError):
+        agent.run("count", log=log)
+    events = read_log(log)
+    *_, reply, cell, _end = events
+    memory = {"observations": ["o" * 3_000] * 300, "failed_approaches": ["f"] * 300, "variables": None}
+    changed = [*events[:-3], {**reply, "tokens": {**reply["tokens"], "input": 10**4_000}}, {**cell, "memory": memory}]
+    log.write_text("".join(json.dumps(event) + "\n" for event in changed))
+    with CodeAgent(ScriptedModel([fence("final_answer(2)")]), state=store) as agent:
+        result = agent.resume(log)
+    assert result.memory.observations == ["o" * 2_000 + "…"] * 200
+    assert result.memory.failed_approaches == ["f"] * 200
+    assert result.tokens.input == 0
 
 
 def test_what_cannot_be_resumed_says_why(tmp_path: Path) -> None:

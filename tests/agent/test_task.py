@@ -370,3 +370,29 @@ def test_frames_and_arrays_go_in_and_out() -> None:
     assert (agent.task(array)(np.arange(2)) == np.arange(2)).all()
     assert "ask" not in shown(agent)
     assert "instance of ndarray" in shown(agent)
+
+
+def test_a_body_is_never_run_and_that_is_told() -> None:
+    agent = agent_of("final_answer(1)")
+
+    def one() -> int:
+        """One."""
+        return 2
+
+    with pytest.warns(UserWarning, match="the body of one is never run: the agent takes its place"):
+        task = agent.task(one)
+    assert task() == 1
+
+
+def test_a_body_that_does_nothing_is_none() -> None:
+    agent = agent_of()
+
+    def says() -> int:
+        """One."""
+
+    async def raises() -> int:
+        """One."""
+        raise NotImplementedError
+
+    agent.task(says)
+    agent.task(raises)  # a warning would fail the test

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 
+import anyio
 import pytest
 
 from cellblock.models import Patience, Retry
@@ -36,3 +38,26 @@ def endpoint(retries: list[Retry]) -> Callable:
         )  # fmt: skip
 
     return endpoint
+
+
+@pytest.fixture
+def longest_turn() -> Callable:
+    """Carries work out; seconds of the processor that the loop's thread took at most before another task's turn."""
+
+    async def longest_turn(work: Callable[[], Awaitable[None]]) -> float:
+        longest, is_over = 0.0, False
+
+        async def idle() -> None:
+            nonlocal longest
+            last = time.thread_time()
+            while not is_over:
+                await anyio.sleep(0)
+                longest, last = max(longest, time.thread_time() - last), time.thread_time()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(idle)
+            await work()
+            is_over = True
+        return longest
+
+    return longest_turn

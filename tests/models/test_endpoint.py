@@ -409,6 +409,28 @@ async def test_a_password_in_the_url_is_sent_and_neither_logged_nor_shown(endpoi
     assert [text for text in (caplog.text, shown_by(error)) if KEY in unquote(text) or sent in text] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("HTTP_PROXY", "foo://x", "ValueError: Unknown scheme for proxy URL"),
+        ("HTTP_PROXY", "http://127.0.0.1:99999999", "OverflowError: connect"),
+        ("SSL_CERT_FILE", "/nonexistent", "FileNotFoundError: "),
+        ("OPENAI_BASE_URL", f"http://me:{KEY}@127.0.0.1:99999999/v1", "OverflowError: connect"),
+    ],
+    ids=["scheme", "port of a proxy", "certificates", "port"],
+)
+async def test_setting_of_the_program_that_cannot_be_is_told_without_secrets(monkeypatch, name, value, said):
+    from cellblock.models.openai import EndpointModel
+
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:{quote(KEY, safe='')}@127.0.0.1:9/v1")
+    monkeypatch.setenv(name, value if name != "OPENAI_BASE_URL" else value.replace(KEY, quote(KEY, safe="")))
+    error = await failing(EndpointModel("gpt"))
+    assert (error.kind, error.attempts) == ("setup", 1)
+    assert f"/v1 can be made: {said}" in str(error)
+    sent = b64encode(f"me:{KEY}".encode()).decode()
+    assert [text for text in [shown_by(error)] if KEY in unquote(text) or sent in text] == []
+
+
 async def test_a_query_in_the_url_is_sent_to_the_endpoint_and_neither_logged_nor_shown(endpoint, caplog):
     caplog.set_level(logging.DEBUG)
     query = f"?api-version=2024-ü&key={quote(KEY, safe='')}"
@@ -514,34 +536,16 @@ WORD = b'data: {"choices": [{"index": 0, "delta": {"content": " word"}}]}\n\n'
 END = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 
 
-async def longest_turn(work) -> float:
-    """Seconds of the processor that the event loop's thread took at most before another task had its turn."""
-    longest, is_over = 0.0, False
-
-    async def idle():
-        nonlocal longest
-        last = time.thread_time()
-        while not is_over:
-            await anyio.sleep(0)
-            longest, last = max(longest, time.thread_time() - last), time.thread_time()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(idle)
-        await work()
-        is_over = True
-    return longest
-
-
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize(
     "body",
     [
         WORD * 10_000, b"data: {}\n\n" * 30_000, b": \n" * 700_000, b"\n" * 2_000_000, b"\r" * 2_000_000,
-        b"data:\n" * 100_000 + b"\n", b"event: thread.a\n\n" * 100_000, b"data: [" + b"0," * 2_000_000 + b"0]\n\n",
+        b"data:\n" * 100_000 + b"\n", b"event: thread.a\n\n" * 100_000,
     ],
-    ids=["words", "small", "comments", "blank lines", "ends of lines", "lines", "without data", "one that is large"],
+    ids=["words", "small", "comments", "blank lines", "ends of lines", "lines", "without data"],
 )  # fmt: skip
-async def test_an_answer_in_one_burst_leaves_the_event_loop_to_other_tasks(endpoint, body):
+async def test_an_answer_in_one_burst_leaves_the_event_loop_to_other_tasks(endpoint, body, longest_turn):
     with ModelServer([Raw(200, SSE, body + END)]) as server:
         model, told = endpoint(server, patience={"retries": 0}), []
 
@@ -550,6 +554,47 @@ async def test_an_answer_in_one_burst_leaves_the_event_loop_to_other_tasks(endpo
 
         took = await longest_turn(ask)
     assert told[0].text == " word" * body.count(WORD)
+    assert took < 0.1
+
+
+def _delta(**delta):
+    return b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode() + b"\n\n"
+
+
+def _call(**function):
+    return _delta(tool_calls=[{"index": 0, "function": function}])
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        (SSE, b"data: [" + b"0," * 2_000_000 + b"0]\n\n", "a piece of the answer has more than 250,000 values"),
+        (SSE, b"data: [" + (b"[" * 60 + b"]" * 60 + b",") * 60_000 + b"0]\n\n", "a piece of the answer has more than"),
+        (SSE, _delta(content=[""] * 240_000), None),
+        (SSE, _delta(content=[""] * 20_000) * 20, "the answer has more than 4,194,304 characters"),
+        (SSE, _delta(tool_calls=[{"index": 9}] * 5_000) * 60, "the answer has more than 4,194,304 characters"),
+        (SSE, _call(name="f", arguments='{"a":[' + "1," * 100_000) + _call(name="f", arguments="1") * 3_000, None),
+        (SSE, _call(name="f", arguments='{"a":"' + "x" * 1_000_000) + _call(name="f", arguments="}") * 500, None),
+        ({}, json.dumps({"choices": [{"message": {"content": [""] * 240_000}}]}).encode(), None),
+        ({}, json.dumps({"choices": [{"index": 1}] * 300_000}).encode(), "a piece of the answer has more than"),
+    ],
+    ids=["values", "brackets", "parts", "parts in pieces", "calls", "names", "names again", "whole", "choices"],
+)
+async def test_an_answer_of_many_parts_leaves_the_event_loop_to_other_tasks(endpoint, longest_turn, kind, body, said):
+    kind = kind or {"content-type": "application/json"}
+    with ModelServer([Raw(200, kind, body + (END if kind is SSE else b""))]) as server:
+        model, told = endpoint(server, patience={"retries": 0}), []
+
+        async def ask():
+            try:
+                told.append(await model.reply(ASKED, []))
+            except ModelError as error:
+                told.append(error)
+
+        took = await longest_turn(ask)
+    [answer] = told
+    assert (isinstance(answer, Reply) if said is None else said in str(answer)), answer
     assert took < 0.1
 
 
@@ -631,7 +676,7 @@ async def test_what_is_held_of_a_piece_is_counted_by_its_bytes_and_lines(endpoin
 
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize("body", [b"x" * 20_000_000, b"[" * 20_000_000, b"\xff" * 20_000_000])
-async def test_the_beginning_of_a_refusal_is_read_and_the_connection_given_back(endpoint, body):
+async def test_the_beginning_of_a_refusal_is_read_and_the_connection_given_back(endpoint, body, longest_turn):
     with ModelServer([Raw(401, {}, body), Answer("hello")]) as server:
         async with endpoint(server) as model:
             errors = []

@@ -212,3 +212,46 @@ def test_langchain_is_not_loaded_for_other_models():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def _piece(index, **given):
+    given = {"type": "tool_call_chunk", "name": None, "id": None, "args": "", "index": index} | given
+    return AIMessageChunk("", tool_call_chunks=[given])
+
+
+@pytest.mark.threat("D4")
+@pytest.mark.parametrize(
+    ("pieces", "said"),
+    [
+        ([_piece(n, name="f", id=f"i{n}") for n in range(4_000)], "the answer has more than 1,000 tool calls"),
+        ([AIMessageChunk([{"type": "text", "text": "", "index": n}]) for n in range(3_000)], "has too many parts"),
+        ([AIMessageChunk([""] * 300_000)], "the answer has more than 4,194,304 characters"),
+    ],
+    ids=["calls", "blocks", "parts"],
+)
+async def test_an_answer_of_many_parts_is_refused_before_it_is_put_together(pieces, said, longest_turn):
+    async def ask():
+        with pytest.raises(ModelError, match=said) as caught:
+            await connect(chunked(*pieces)).reply(ASKED, [])
+        assert caught.value.kind == "malformed"
+
+    assert await longest_turn(ask) < 1
+
+
+@pytest.mark.threat("L9")
+async def test_content_that_is_nested_deeply_is_passed_over():
+    content = [{"type": "text", "text": "x"}]
+    for _ in range(2_000):
+        content = [{"type": "thinking", "thinking": content}]
+    reply = await connect(chunked(AIMessageChunk(content), AIMessageChunk([{"type": "text", "text": "a"}]))).reply(
+        ASKED, []
+    )
+    assert (reply.text, reply.reasoning) == ("a", "")
+
+
+async def test_tokens_are_those_of_all_pieces_and_counts_that_cannot_be_are_none():
+    def usage(count):
+        return {"input_tokens": count, "output_tokens": 1, "total_tokens": count + 1}
+
+    pieces = (AIMessageChunk("", usage_metadata=usage(count)) for count in (3, 10**4_299, 4))
+    assert (await connect(chunked(*pieces)).reply(ASKED, [])).tokens == Tokens(input=7, output=3)

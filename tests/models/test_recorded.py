@@ -193,3 +193,11 @@ async def test_recordings_of_the_first_format_can_be_read(tmp_path):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     reply = await replayed(path).reply([{"role": "user", "content": "hi"}], [])
     assert reply == Reply(text="hello", tokens=Tokens(input=1, output=2), model="gpt")
+
+
+@pytest.mark.threat("L9")
+async def test_a_count_of_tokens_that_no_answer_takes_is_none(tmp_path):
+    path = tmp_path / "run.jsonl"
+    await record(ScriptedModel(["a"]), path).reply(asking("a"), [])
+    path.write_text(path.read_text().replace('"input": 0', '"input": ' + "9" * 4_300))
+    assert (await replayed(path).reply(asking("a"), [])).tokens == Tokens()

@@ -6,7 +6,7 @@ import pytest
 
 import cellblock
 from cellblock.errors import ModelError
-from cellblock.models import Connected, Reply, ScriptedModel, Tokens, connect
+from cellblock.models import Connected, Reply, ScriptedModel, Tokens, ToolRequest, connect
 
 pytestmark = pytest.mark.anyio
 ASKED = [{"role": "user", "content": "six by seven"}]
@@ -91,3 +91,24 @@ def test_tokens_add_up_and_costs_where_any_was_told():
     assert one + one == Tokens(input=2, output=4, cached=6)
     assert one + other == Tokens(input=11, output=22, cached=33, cost=0.5)
     assert other + other == Tokens(input=20, output=40, cached=60, cost=1.0)
+
+
+def repr_of(value):
+    return repr(value)[:10]
+
+
+@pytest.mark.threat("L9")
+@pytest.mark.parametrize("count", [10**4_299, -1, True, 1.5, "1", None], ids=repr_of)
+def test_what_is_no_count_of_tokens_is_none(count):
+    assert Tokens(input=count, output=count, cached=count) == Tokens()
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), -1, 10**400, True, "1"], ids=repr_of)
+def test_what_is_no_cost_is_none(cost):
+    assert Tokens(cost=cost) + Tokens(cost=0.5) == Tokens(cost=0.5)
+
+
+def test_requests_of_many_ids_are_told_apart():
+    ids = ["call_2", "", "call_2", "call_3", ""]
+    requests = tuple(ToolRequest(one, "f", {}, "{}") for one in ids)
+    assert [one.id for one in Reply(requests=requests).requests] == ["call_2", "call_3", "call_4", "call_5", "call_6"]

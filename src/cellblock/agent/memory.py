@@ -54,11 +54,11 @@ class AgentMemory:
 
     def observe(self, text: str) -> None:
         """Note what was learned. Past 200 entries the oldest goes."""
-        self.observations[:] = _newest([*self.observations, text])
+        self.observations[:] = newest([*self.observations, text])
 
     def fail(self, text: str) -> None:
         """Note what did not work, as `observe` does."""
-        self.failed_approaches[:] = _newest([*self.failed_approaches, text])
+        self.failed_approaches[:] = newest([*self.failed_approaches, text])
 
     def copy(self) -> AgentMemory:
         return AgentMemory(dict(self.variables), list(self.observations), list(self.failed_approaches))
@@ -145,7 +145,7 @@ class Lent:
         """Make the host's texts those of the namespace; whether there are any."""
         match await self._read(_TEXTS):
             case [list(observations), list(failed), _]:  # as many as the namespace's own code says
-                self._inside = await off_loop(LARGE, lambda: (_newest(observations), _newest(failed)))
+                self._inside = await off_loop(LARGE, lambda: (newest(observations), newest(failed)))
                 self._memory.observations, self._memory.failed_approaches = map(list, self._inside)
                 return True
         return False
@@ -178,7 +178,7 @@ class Lent:
             return None
 
 
-def _newest(texts: list[object]) -> list[str]:
+def newest(texts: list[object]) -> list[str]:
     return list(map(_cut, texts[-_MOST_ENTRIES:]))
 
 

@@ -36,14 +36,17 @@ _SHAPES: dict[str, object] = {
     "tool": {"step": int, "name": str, "arguments": [object]},
     "accept": {"step": int},
     "cell": {"step": int, "number": int, "code": str, "state": str, "text": str, "signals": [[str]],
-             "error": ({"type": str, "message": str}, None), "answer": ({"value": object, "verified_by": object}, None),
-             "rolled_back": bool, "decision": str, "shown": str},
+             "error": ({"type": str, "message": str}, None),
+             "answer": ({"value": object, "verified_by": (str, None)}, None),
+             "rolled_back": bool, "decision": str, "shown": str, "undoes": (int, None), "failure": (str, None)},
     "memory": {"observations": [str], "failed_approaches": [str], "variables": object},
     "decision": {"kind": str},
     "attempt kept": {"scores": [(float, None)]},
     "end": {"reason": str},
 }  # fmt: skip
 """The shape of each event, and of a decision of that kind, for `fits`."""
+_ABSENT = {"undoes": None, "failure": None}
+"""Entries that logs of older versions lack."""
 
 
 @dataclass(slots=True)
@@ -189,7 +192,7 @@ def _read(path: str | os.PathLike[str], log: EventLog | None) -> PastRun:
 
 
 def _check(event: Event, kind: str) -> None:
-    if type(event.get("attempt", 1)) is not int or not fits(event, _SHAPES.get(kind, object)):
+    if type(event.get("attempt", 1)) is not int or not fits({**_ABSENT, **event}, _SHAPES.get(kind, object)):
         raise TypeError(f"the event {kind!r:.40} does not hold what one of its kind does")
 
 

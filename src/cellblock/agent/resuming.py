@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cellblock.agent.loop import Answer, Exploration, Loop, given_up
+from cellblock.agent.memory import newest
 from cellblock.agent.past import WITHOUT_CELL, Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
 from cellblock.agent.result import RunResult, Step
@@ -183,8 +184,8 @@ class Resumed(Loop):
             await self._lent.begin(again=True)
             return
         self._noted = {name: event[name] for name in self._noted}
-        memory.observations[:] = event["observations"]
-        memory.failed_approaches[:] = event["failed_approaches"]
+        memory.observations[:] = newest(event["observations"])
+        memory.failed_approaches[:] = newest(event["failed_approaches"])
         await self._lent.resume(ran=ran)
 
     def _unheard(self) -> Cell | None:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
 
 from cellblock.agent.loop import answered
@@ -42,12 +43,15 @@ class Task:
         self._agent = agent
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """A function with the same signature, sync or async as the given one is, that asks the agent.
+        """A function with the same signature, sync or async as the given one is, that asks the agent. Warns where the
+        given one has a body.
 
         Calling it raises `StepLimitReached`, `TaskFailed` and `ModelError`, each with what was done until then.
         """
         if not inspect.getdoc(function):
             raise ValueError(f"{function.__name__} has no docstring: it is what the agent is asked to do")
+        if _has_body(function):
+            warnings.warn(f"the body of {function.__name__} is never run: the agent takes its place", stacklevel=2)
         signature = inspect.signature(function)
         for name in signature.parameters:
             self._agent.require_free(name)
@@ -72,6 +76,37 @@ class Task:
             return answered(call(prepared(*args, **kwargs))).value  # type: ignore[return-value]
 
         return ask
+
+
+def _has_body(function: Callable[..., Any]) -> bool:
+    """True if a function does more than nothing, or raise NotImplementedError."""
+    code = getattr(function, "__code__", None)
+    return code is not None and _done(code) not in _EMPTY
+
+
+def _done(code: CodeType) -> tuple[object, ...]:
+    return code.co_code, code.co_names, code.co_consts[1:]  # the first is the docstring
+
+
+def _nothing() -> None:
+    """Nothing."""
+
+
+async def _nothing_async() -> None:
+    """Nothing."""
+
+
+def _raises() -> None:
+    """Nothing."""
+    raise NotImplementedError
+
+
+async def _raises_async() -> None:
+    """Nothing."""
+    raise NotImplementedError
+
+
+_EMPTY = [_done(one.__code__) for one in (_nothing, _nothing_async, _raises, _raises_async)]
 
 
 def _asked(function: Callable[..., Any]) -> str:

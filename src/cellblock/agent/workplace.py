@@ -12,6 +12,7 @@ import anyio
 from cellblock.agent.attempts import drop
 from cellblock.agent.recording import recorded
 from cellblock.agent.signals import SIGNALS
+from cellblock.hosting.finalizers import finalizer
 from cellblock.limits import ExecutionLimits
 from cellblock.session.blocking import Session, session_here
 from cellblock.session.session import AsyncSession
@@ -49,6 +50,12 @@ class Workplace:
     def afresh(self, limits: ExecutionLimits, **options: Any) -> Workplace:
         """Another one, with a live session of its own, other limits, and these options in place of its own."""
         return Workplace(self.registry, limits, state=Live(), name=None, options={**self.options, **options})
+
+    @finalizer
+    def __del__(self) -> None:
+        """Let others have the session, as where it is dropped: what a cell has begun may still hold that."""
+        if (session := getattr(self, "_session", None)) is not None:
+            session.__del__()
 
     @property
     def is_open(self) -> bool:

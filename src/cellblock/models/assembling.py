@@ -5,6 +5,7 @@ Endpoints differ in what they leave out, repeat or put elsewhere. What is not of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +16,11 @@ _Object = Mapping[str, Any]
 _MOST_CHARS = 4 * 2**20
 """Characters of an answer: several times what any model writes."""
 _PIECE = 16
-"""Room that a piece takes beside its characters, in characters."""
+"""Room that a piece takes beside its characters, and each part of it but the first, in characters."""
 _MOST_CALLS = 1_000
+_MOST_VALUES = 250_000
+"""Commas and opening brackets of a JSON text, which has no more values. No model writes so many in an answer."""
+_MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
 
 class Unreadable(ValueError):
@@ -39,7 +43,16 @@ class Room:
 
     def take(self, *texts: str) -> None:
         """Make room for a piece with these texts. Raises `TooLong`."""
-        self._left -= _PIECE + sum(map(len, texts))
+        self._less(_PIECE + sum(map(len, texts)))
+
+    def parts(self, value: object) -> list[object]:
+        """The parts of a list, for which room is made before they are walked, or of no list none. Raises `TooLong`."""
+        found = _list(value)
+        self._less(_PIECE * max(len(found) - 1, 0))
+        return found
+
+    def _less(self, size: int) -> None:
+        self._left -= size
         if self._left < 0:
             raise TooLong(f"the answer has more than {_MOST_CHARS:,} characters")
 
@@ -56,6 +69,8 @@ class Assembly:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[_Call] = []
+        self._newest: dict[object, _Call] = {}
+        """The call that each index and each id was told of last, by these and by both."""
         self._room = Room()
         self._finish = ""
         self._model = ""
@@ -88,7 +103,7 @@ class Assembly:
             self.tokens = _tokens(usage)
             self.is_whole = self.is_whole or not (_list(told.get("choices")) or self._finish == "error")
         added = ""
-        for choice in map(_mapping, _list(told.get("choices"))):
+        for choice in map(_mapping, self._room.parts(told.get("choices"))):
             if choice.get("index") in (0, None):  # nobody asks for more than one
                 added += self._take_message(_mapping(choice.get(part)), whole=part == "message")
                 if finish := _text(choice.get("finish_reason")):
@@ -96,16 +111,32 @@ class Assembly:
         return added
 
     def _take_message(self, message: _Object, *, whole: bool) -> str:
-        text, thought = parts_of(message.get("content"))
+        text, thought = self._parts_of(message.get("content"))
         text += _text(message.get("refusal"))
         thought += _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
         self._room.take(text, thought)
         self._text.append(text)
         self._reasoning.append(thought)
-        for call in map(_mapping, _list(message.get("tool_calls"))):
-            begun = None if whole else self._begun(call)
-            self._room.take((begun or self._new_call(call)).add(call))
+        for call in map(_mapping, self._room.parts(message.get("tool_calls"))):
+            begun = (None if whole else self._begun(call)) or self._new_call(call)
+            self._room.take(begun.add(call))
+            for key in (begun.index, begun.id, (begun.index, begun.id)):
+                self._newest[key] = begun
         return text
+
+    def _parts_of(self, content: object) -> tuple[str, str]:
+        """Text and thoughts of a message's content, which is a text or a list of parts."""
+        text: list[str] = []
+        thoughts: list[str] = []
+        for part in (content,) if isinstance(content, str) else self._room.parts(content):
+            told = _mapping(part)
+            if told.get("type") in ("thinking", "reasoning"):
+                thinking = told.get("thinking", told.get("reasoning"))
+                parts = (thinking,) if isinstance(thinking, str) else self._room.parts(thinking)
+                thoughts += map(_text_of, parts)
+            else:
+                text.append(_text_of(part))
+        return "".join(text), "".join(thoughts)
 
     def _begun(self, told: _Object) -> _Call | None:
         """The call that a piece of a stream goes on with: of the same index or id. None where it begins another.
@@ -115,14 +146,15 @@ class Assembly:
         """
         index, id_ = told.get("index"), _text(told.get("id"))
         begins = bool(_function(told).get("name"))
-        for call in reversed(self._calls):
-            if isinstance(index, int):
-                same = call.index == index and (not id_ or call.id in ("", id_))
-            else:
-                same = call.id == id_ if id_ else not begins
-            if same:
-                return None if begins and call.is_before(told) else call
-        return None
+        if isinstance(index, int):
+            call = self._newest.get(index)
+            if id_ and call is not None and call.id not in ("", id_):
+                call = self._newest.get((index, id_))
+        elif id_:
+            call = self._newest.get(id_)
+        else:
+            call = None if begins or not self._calls else self._calls[-1]
+        return None if call is None or (begins and call.is_before(told)) else call
 
     def _new_call(self, told: _Object) -> _Call:
         index = told.get("index")
@@ -140,6 +172,10 @@ class _Call:
         self.id = ""
         self._name = ""
         self._arguments: list[str] = []
+        self._open = 0
+        """Brackets of the arguments that are not closed yet."""
+        self._in_text = False
+        self._cut = ""
 
     def add(self, told: _Object) -> str:
         """Take a piece; what it adds to the arguments."""
@@ -147,54 +183,62 @@ class _Call:
         self.id = self.id or _text(told.get("id"))
         self._name = self._name or _text(function.get("name"))
         arguments = function.get("arguments")
-        self._arguments.append(write_json(arguments) if isinstance(arguments, dict) else _text(arguments))
-        return self._arguments[-1]
+        added = write_json(arguments) if isinstance(arguments, dict) else _text(arguments)
+        if added:
+            self._arguments.append(added)
+            self._follow(added)
+        return added
 
     def is_before(self, told: _Object) -> bool:
         """True if the call is complete, and a piece with a name is of the next one."""
-        function, raw = _function(told), "".join(self._arguments)
-        another = self._name != _text(function.get("name")) or bool(raw and function.get("arguments"))
-        return bool(self._name) and another and arguments_of(raw) is not None
+        function = _function(told)
+        another = self._name != _text(function.get("name")) or bool(self._arguments and function.get("arguments"))
+        return bool(self._name) and another and not (self._open or self._in_text)
+
+    def _follow(self, added: str) -> None:
+        """Keep count of what is open in the arguments: they are read when all have come, and not with each piece."""
+        text, self._cut = self._cut + added, ""
+        for mark in map(re.Match.group, _MARKS.finditer(text)):
+            if mark == "\\":
+                self._cut = mark
+            elif mark == '"':
+                self._in_text = not self._in_text
+            elif not self._in_text:
+                self._open += (mark in "{[") - (mark in "}]")
 
     def request(self) -> ToolRequest:
         raw = "".join(self._arguments)
         return ToolRequest(self.id, self._name, arguments_of(raw), raw)
 
 
+def read_piece(text: str | bytes) -> object:
+    """Value of a piece's JSON text. Raises `BadJson`, and before anything is read `TooLong` where it has too much."""
+    marks: tuple[Any, ...] = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
+    if sum(map(text.count, marks)) > _MOST_VALUES:
+        raise TooLong(f"a piece of the answer has more than {_MOST_VALUES:,} values")
+    return read_json(text)
+
+
 def arguments_of(raw: str) -> dict[str, Any] | None:
     """The arguments that a model wrote; None where they are no JSON object. Nothing written is no arguments."""
     try:
-        parsed = read_json(raw or "{}")
-    except BadJson:
+        parsed = read_piece(raw or "{}")
+    except (BadJson, TooLong):
         return None
     return parsed if isinstance(parsed, dict) else None
 
 
-def parts_of(content: object) -> tuple[str, str]:
-    """Text and thoughts of a message's content, which is a text or a list of parts."""
-    if isinstance(content, str):
-        return content, ""
-    text = thought = ""
-    for part in _list(content):
-        if isinstance(part, str):
-            text += part
-            continue
-        told = _mapping(part)
-        if told.get("type") in ("thinking", "reasoning"):
-            thinking = told.get("thinking", told.get("reasoning"))
-            thought += parts_of(thinking)[0]
-        else:
-            text += _text(told.get("text"))
-    return text, thought
+def _text_of(part: object) -> str:
+    return part if isinstance(part, str) else _text(_mapping(part).get("text"))
 
 
 def _tokens(usage: _Object) -> Tokens:
     return Tokens(
-        input=_count(usage.get("prompt_tokens")),
-        output=_count(usage.get("completion_tokens")),
-        cached=_count(_mapping(usage.get("prompt_tokens_details")).get("cached_tokens"))
-        or _count(usage.get("prompt_cache_hit_tokens")),
-        cost=_amount(usage.get("cost")),
+        input=usage.get("prompt_tokens", 0),
+        output=usage.get("completion_tokens", 0),
+        cached=_mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
+        or usage.get("prompt_cache_hit_tokens", 0),
+        cost=usage.get("cost"),
     )
 
 
@@ -212,16 +256,3 @@ def _list(value: object) -> list[object]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-_MOST_TOKENS = 2**53
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_TOKENS else 0
-
-
-def _amount(value: object) -> float | None:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if 0 <= value < 1e300 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,11 +12,11 @@ from anyio import fail_after
 from cellblock.errors import ModelError, needing
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.masking import masked
-from cellblock.models.assembling import Room, TooLong, arguments_of, parts_of
+from cellblock.models.assembling import Assembly, TooLong, arguments_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
-from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolRequest, ToolSchema, Unopened
+from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolSchema, Unopened
 from cellblock.models.streaming import Turn
-from cellblock.text import bounded, half_made, line, message_of, text_of, valid, write_json
+from cellblock.text import bounded, half_made, line, message_of, text_of, valid
 
 with needing("langchain", "LangChain's models cannot be used", partial(ModelError, kind="setup")):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -38,6 +39,10 @@ _KINDS: dict[str, ModelFailure] = {
 }
 """LangChain's exceptions, by name: older releases lack them."""
 _MOST_SAID = 10_000
+_MOST_LOOKS = 3_000_000
+"""Comparisons of parts with one another, about 0.1 µs each."""
+_PART = 16
+"""Bytes for which a part of a message counts, or a character."""
 _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
 
 
@@ -62,19 +67,17 @@ class LangChainModel(Unopened):
     async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
         asked = [_message(message) for message in bounded(messages)]
         pieces = aiter(self._with(tools).astream(asked))
-        came: list[BaseMessage] = []
-        room, turn = Room(), Turn()
+        answer, turn = _Answer(), Turn()
         try:
             with fail_after(self._timeout) as scope:
                 while (piece := await self._next(pieces)) is not None:
-                    came.append(piece)
-                    text, thought = parts_of(piece.content)
-                    room.take(text, thought, *(call["args"] or "" for call in getattr(piece, "tool_call_chunks", ())))
+                    text = await off_loop(_PART * len(piece.content), answer.add, piece)
                     if text and on_text is not None:
                         on_text(valid(text))
                     await turn.end_if_long()
+                reply = await off_loop(LARGE, answer.reply)
         except TooLong as error:
-            raise ModelError(f"{self.name}: {error}", kind="malformed", hint="ask for less") from None
+            raise ModelError(f"{self.name}: {error}", kind="malformed", hint=error.hint) from None
         except TimeoutError:
             if not scope.cancelled_caught:
                 raise
@@ -82,7 +85,7 @@ class LangChainModel(Unopened):
             raise ModelError(said, kind="timeout", hint="raise timeout_seconds") from None
         finally:
             await pieces.aclose()
-        return await off_loop(LARGE, self._reply, came)
+        return replace(reply, model=reply.model or self.name, finish=_FINISHES.get(reply.finish, reply.finish))
 
     def _with(self, tools: list[ToolSchema]) -> Any:
         try:
@@ -111,22 +114,6 @@ class LangChainModel(Unopened):
     def _secrets(self) -> list[str]:
         found = (getattr(value, "get_secret_value", None) for value in getattr(self._model, "__dict__", {}).values())
         return [text_of(reveal(), max_chars=MOST_READ) for reveal in found if callable(reveal)]
-
-    def _reply(self, came: list[BaseMessage]) -> Reply:
-        chunks = [piece for piece in came if isinstance(piece, AIMessageChunk)]
-        whole: Any = came[-1] if came else AIMessage("")
-        if chunks:
-            whole = chunks[0] + chunks[1:] if len(chunks) > 1 else chunks[0]
-        text, reasoning = parts_of(whole.content)
-        finish = _last(came, "finish_reason") or _last(came, "stop_reason") or "stop"
-        return Reply(
-            text=text,
-            requests=tuple(_requests(whole)),
-            tokens=_tokens(getattr(whole, "usage_metadata", None) or {}),
-            model=_last(came, "model_name") or self.name,
-            finish=_FINISHES.get(finish, finish),
-            reasoning=reasoning,
-        )
 
     @half_made
     def __repr__(self) -> str:
@@ -164,33 +151,60 @@ def _kind(error: Exception) -> ModelFailure:
     return next((_KINDS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _KINDS), "raised")
 
 
-def _requests(message: Any) -> list[ToolRequest]:
-    """The calls a message asks for. Those of chunks are read anew: LangChain completes JSON that was cut."""
-    found: list[ToolRequest] = []
+class _Answer:
+    """An answer of LangChain's messages, as far as it came. Raises `TooLong`."""
 
-    def add(call: Mapping[str, Any], arguments: dict[str, Any] | None, raw: str) -> None:
-        found.append(ToolRequest(call.get("id") or "", call.get("name") or "", arguments, raw))
+    def __init__(self) -> None:
+        self._assembly, self._tokens = Assembly(), Tokens()
+        self._indexed: set[tuple[object, object]] = set()
+        self._others = self._looks = 0
 
-    for call in getattr(message, "tool_call_chunks", ()):
-        raw = call.get("args") or ""
-        add(call, arguments_of(raw), raw)
-    if not found:
-        for call in getattr(message, "tool_calls", ()):
-            add(call, call["args"], write_json(call["args"]))
-        for call in getattr(message, "invalid_tool_calls", ()):
-            add(call, None, call.get("args") or "")
-    return found
+    def add(self, piece: BaseMessage) -> str:
+        """Take a message, or a piece of one; the text that it adds. LangChain completes JSON that was cut: calls are
+        read anew.
+        """
+        calls: list[Any] = list(getattr(piece, "tool_call_chunks", ())) or [
+            *getattr(piece, "tool_calls", ()),
+            *getattr(piece, "invalid_tool_calls", ()),
+        ]
+        told, usage = piece.response_metadata, getattr(piece, "usage_metadata", None)
+        message = {"content": piece.content, "tool_calls": list(map(_call, calls))}
+        finish = told.get("finish_reason") or told.get("stop_reason")
+        choice = {"message": message, "delta": message, "finish_reason": finish}
+        take = self._assembly.add if isinstance(piece, AIMessageChunk) else self._assembly.add_whole
+        text = take({"model": told.get("model_name"), "choices": [choice]})
+        self._tokens += _tokens(usage or {})
+        for part in (*calls, *(piece.content if isinstance(piece.content, list) else ())):
+            self._look(part)
+        return text
+
+    def reply(self) -> Reply:
+        return replace(self._assembly.reply(), tokens=self._tokens)
+
+    def _look(self, part: object) -> None:
+        """Count what LangChain looks at when it puts parts together, on the event loop: for one that has an index, all
+        that it holds by then.
+        """
+        told = part if isinstance(part, Mapping) else {}
+        index, id_ = told.get("index"), told.get("id")
+        if isinstance(index, int | str):
+            self._indexed.add((index, id_ if isinstance(id_, str) else None))
+            self._looks += len(self._indexed) + self._others
+        else:
+            self._others += 1
+        if self._looks > _MOST_LOOKS:
+            raise TooLong("the answer has too many parts")
+
+
+def _call(told: Mapping[str, Any]) -> dict[str, object]:
+    """A tool call, or a piece of one, in the form of chat completions."""
+    function = {"name": told.get("name"), "arguments": told.get("args")}
+    return {"index": told.get("index"), "id": told.get("id"), "function": function}
 
 
 def _tokens(usage: Mapping[str, Any]) -> Tokens:
     return Tokens(
-        input=usage.get("input_tokens") or 0,
-        output=usage.get("output_tokens") or 0,
-        cached=(usage.get("input_token_details") or {}).get("cache_read") or 0,
+        input=usage.get("input_tokens", 0),
+        output=usage.get("output_tokens", 0),
+        cached=(usage.get("input_token_details") or {}).get("cache_read", 0),
     )
-
-
-def _last(came: list[BaseMessage], name: str) -> str:
-    """The last text of that name in what the pieces tell about themselves: put together, equal ones would be joined."""
-    told = [piece.response_metadata.get(name) for piece in came]
-    return next((value for value in reversed(told) if isinstance(value, str) and value), "")

@@ -20,13 +20,13 @@ from anyio.lowlevel import RunVar
 
 from cellblock.errors import ModelError
 from cellblock.hosting.to_thread import off_loop
-from cellblock.models.assembling import Assembly
+from cellblock.models.assembling import Assembly, read_piece
 from cellblock.models.failures import Failure
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.streaming import Turn, beginning, events, whole
 from cellblock.models.translating import Translator, openai
-from cellblock.text import bounded, half_made, line, read_json, valid
+from cellblock.text import bounded, half_made, line, valid
 from cellblock.url import parsed
 
 _OPENAI = "https://api.openai.com/v1"
@@ -121,8 +121,8 @@ class EndpointModel:
         response = answer.http_response
         try:
             if not request.get("stream") or "json" in response.headers.get("content-type", ""):
-                told = await self._read(whole(response))  # some endpoints do not stream, and do not say so
-                self._assemble(assembly.add_whole, told, on_text)
+                # some endpoints do not stream, and do not say so
+                _give(await self._added(whole(response), assembly.add_whole), on_text)
                 return
             await self._stream(events(response), assembly, on_text)
         finally:
@@ -137,14 +137,14 @@ class EndpointModel:
         while True:
             await turn.end_if_long()
             try:
-                piece = await self._next(pieces, limit)
+                text = await self._next(pieces, assembly, limit)
             except Failure as failure:
                 if assembly.is_whole and failure.error.kind in ("connection", "timeout"):
                     return
                 raise
-            if piece is None:
+            if text is None:
                 return
-            self._assemble(assembly.add, piece, on_text)
+            _give(text, on_text)
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
@@ -181,36 +181,32 @@ class EndpointModel:
             return True
         return False
 
-    async def _next(self, pieces: AsyncIterator[bytes], limit: float | None) -> object:
-        """The next piece, None after the last one."""
+    async def _next(self, pieces: AsyncIterator[bytes], assembly: Assembly, limit: float | None) -> str | None:
+        """The text that the next piece adds, None after the last one."""
         try:
             with fail_after(limit):
-                return await self._read(anext(pieces))
+                return await self._added(anext(pieces), assembly.add)
         except StopAsyncIteration:
             return None
         except TimeoutError:
             said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
             raise self._errors.failure("timeout", said, "raise stall_seconds") from None
 
-    async def _read(self, coming: Awaitable[bytes]) -> object:
-        """The object that a piece, or a whole answer, is."""
+    async def _added(self, coming: Awaitable[bytes], add: Callable[[object], str]) -> str:
+        """The text that a piece, or a whole answer, adds."""
         try:
             data = await coming
-            return await off_loop(len(data), read_json, data)
-        except StopAsyncIteration:
+            return await off_loop(len(data), self._assembled, data, add)
+        except (StopAsyncIteration, Failure):
             raise
         except Exception as error:
             raise self._errors.translated(error, answered=True) from None
 
-    def _assemble(self, add: Callable[[object], str], told: object, on_text: OnText | None) -> None:
+    def _assembled(self, data: bytes, add: Callable[[object], str]) -> str:
+        told = read_piece(data)
         if isinstance(told, Mapping) and (refused := told.get("error")):
             raise self._errors.refused(0, refused)
-        try:
-            text = add(told)
-        except (ValueError, RecursionError) as error:
-            raise self._errors.malformed(error) from None
-        if text and on_text is not None:
-            on_text(valid(text))
+        return add(told)
 
     # --- connections -----------------------------------------------------------------------------------------
 
@@ -227,6 +223,14 @@ class EndpointModel:
             await _close(client)
 
     def _new_client(self) -> openai.AsyncOpenAI:
+        """A client. Raises ModelError for proxies and certificates of the environment that cannot be."""
+        try:
+            return self._made_client()
+        except Exception as error:  # of httpx or of the package of a proxy, such as ImportError
+            failed = self._errors.unusable(error)
+        raise failed  # here: what was raised has frames with the password
+
+    def _made_client(self) -> openai.AsyncOpenAI:
         whole = self._patience.timeout_seconds
         limits = openai.Timeout(whole, connect=min(whole, _CONNECTING))
         headers = {"Accept-Encoding": "identity"}
@@ -246,6 +250,11 @@ class EndpointModel:
         same = (asked.scheme, asked.host, asked.port) == (place.scheme, place.host, place.port)
         if self._query and same and not asked.query:
             request.url = _unshown(asked.copy_with(query=quote(self._query, safe=punctuation).encode()))
+
+
+def _give(text: str, on_text: OnText | None) -> None:
+    if text and on_text is not None:
+        on_text(valid(text))
 
 
 def _unshown(url: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -41,17 +40,30 @@ class ToolRequest:
             object.__setattr__(self, "arguments", None)
 
 
+_MOST_TOKENS, _MOST_COST = 2**53, 1e300
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Tokens that an answer took, as its endpoint tells them; `cached` are part of `input`.
 
     `cost` is in the endpoint's currency, US dollars as a rule, and None where it tells none.
+    Security border: what is no count, or one that no answer takes, is 0, and what is no amount None.
     """
 
     input: int = 0
     output: int = 0
     cached: int = 0
     cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output", "cached"):
+            count: object = getattr(self, name)
+            known = isinstance(count, int) and not isinstance(count, bool) and 0 < count < _MOST_TOKENS
+            object.__setattr__(self, name, count if known else 0)
+        cost: object = self.cost
+        known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST_COST
+        object.__setattr__(self, "cost", float(cost) if known else None)  # type: ignore[arg-type]
 
     def __add__(self, other: Tokens) -> Tokens:
         told = [cost for cost in (self.cost, other.cost) if cost is not None]
@@ -87,10 +99,14 @@ class Reply:
 
 
 def _told_apart(requests: Iterable[ToolRequest]) -> Iterator[ToolRequest]:
-    known: set[str] = set()
+    known = {""}
+    next_ = 0
     for number, one in enumerate(requests, 1):
-        names = chain((one.id,), map("call_{}".format, count(number)))
-        id_ = next(name for name in names if name and name not in known)
+        id_ = one.id
+        if id_ in known:
+            next_ = max(next_, number)  # the names from `number` up to `next_` are known
+            while (id_ := f"call_{next_}") in known:
+                next_ += 1
         known.add(id_)
         yield one if one.id == id_ else replace(one, id=id_)
 

@@ -10,7 +10,7 @@ from cellblock.errors import ModelError, needing
 from cellblock.masking import masked
 from cellblock.models.assembling import Unreadable
 from cellblock.models.failures import LONGEST, MOST_READ, Failure, Refusal, asked_wait
-from cellblock.text import line, message_of, text_of
+from cellblock.text import line, message_of, text_of, type_name
 from cellblock.url import Url
 
 TYPE_CHECKING = False
@@ -23,6 +23,9 @@ with needing("openai", "an endpoint's models need the package openai", partial(M
 _BELOW = ("anyio", "h11", "httpcore", "httpx")
 """Packages whose errors tell of connections."""
 _STATUSES = range(100, 1000)
+_MOST_HIDDEN = 1_000
+"""Characters of an endpoint's words that are looked through for secrets, 2 ms; fewer are shown."""
+_SETTINGS = "see the port of OPENAI_BASE_URL and what HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE name"
 
 
 class Translator:
@@ -53,6 +56,8 @@ class Translator:
             return self._unreached(error)
         if answered:
             return self.malformed(error)
+        if isinstance(error, ExceptionGroup):  # of connecting: a port that cannot be
+            return Failure(self.unusable(error.exceptions[0]), again=False)
         raise error
 
     def refused(self, status: int, body: object, headers: Mapping[str, str] | None = None, said: str = "") -> Failure:
@@ -78,6 +83,11 @@ class Translator:
         said = f"{self.place} sent something that is not an answer: {why}"
         return self.failure("malformed", said, "is it an OpenAI-compatible endpoint?")
 
+    def unusable(self, error: Exception) -> ModelError:
+        """Error for what was raised before there was a connection: by the settings that clients take."""
+        said = f"no request to {self.place} can be made: {type_name(error)}: {message_of(error, MOST_READ)}"
+        return ModelError(line(self._hidden(said), LONGEST), kind="setup", hint=_SETTINGS)
+
     def failure(self, kind: ModelFailure, said: str, hint: str) -> Failure:
         """One that may pass."""
         return Failure(ModelError(self._hidden(said), kind=kind, hint=hint), again=True)
@@ -95,7 +105,7 @@ class Translator:
 
     def _hidden(self, said: str) -> str:
         """An endpoint's words, without the secrets that some repeat."""
-        return masked(said[:MOST_READ], self._secrets)
+        return masked(said[:_MOST_HIDDEN], self._secrets)
 
 
 def _is_certificate(error: BaseException | None) -> bool:

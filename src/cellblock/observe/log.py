@@ -23,7 +23,6 @@ A run of several attempts has the events of each one after the other, each with 
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -39,13 +38,16 @@ from cellblock.observe.redaction import Redactor
 from cellblock.private import open_private
 from cellblock.session.account import Account, Share
 from cellblock.session.unbroken import unbroken
-from cellblock.text import dumps, half_made, represent
+from cellblock.text import BadJson, dumps, half_made, read_json, represent
+from cellblock.values.forms import MAX_DEPTH
 from cellblock.values.room import held
 
 FORMAT = 1
 MEASURED = "measured"
 _MOST_BYTES, _LONGEST, _MOST_EVENTS = 64 * 2**20, 8 * 2**20, 250_000
 """Of a log that is read: bytes of the file and of a line, and lines."""
+_DEEPEST = 5 * MAX_DEPTH
+"""Levels of an event: up to four for each of a value's, and those around it."""
 
 Event = Mapping[str, Any]
 
@@ -183,8 +185,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[list[Event], int]:
 
 def _event(line: bytes, path: object, number: int) -> Event:
     try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
+        event = read_json(line, deepest=_DEEPEST, halves=True)
+    except BadJson:
         raise _no_log(path, number) from None
     if not isinstance(event, dict) or not isinstance(event.get("event"), str):
         raise _no_log(path, number)

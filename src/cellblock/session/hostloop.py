@@ -119,6 +119,8 @@ def answer_of(start: Callable[..., None], *args: object) -> Any:
     except BaseException:
         _cancel(answer)
         raise
+    finally:
+        del answer  # it holds what was raised, and the traceback of that this frame
 
 
 def finish(function: Callable[[], Awaitable[object]]) -> None:
@@ -161,6 +163,8 @@ async def _fulfil(function: Callable[[], Awaitable[object]], answer: Answer[Any]
         answer.give(await function())
     except BaseException as error:  # the caller's
         answer.give(error=told(error))
+    finally:
+        del answer  # as in `answer_of`
 
 
 def _result(answer: Answer[T]) -> T:
@@ -169,7 +173,10 @@ def _result(answer: Answer[T]) -> T:
         _require_hearing()
         if answer.loop is not _loop:
             raise SessionClosed("the thread of the blocking sessions ended in the middle of a call", hint=_OPEN)
-    return answer.result()
+    try:
+        return answer.result()
+    finally:
+        del answer  # as in `answer_of`
 
 
 def _cancel(answer: Answer[Any]) -> None:

@@ -278,7 +278,7 @@ def _refuse_held(found: Row, user: str, name: str, now: float) -> None:
     if lease.is_here(holder):
         raise (StillWriting if lease.is_dropped(holder) else SessionHeld)(
             f"session {name!r} of {user!r} is open in this process",
-            hint="close() that one first, or del it: binding its variable anew opens this one before that is dropped",
+            hint="close() that one or its agent, or del it first: a variable bound anew drops the old one too late",
             holder=str(holder),
         )
     ended = "once that process has ended, or " if lease.is_near(holder) else ""
