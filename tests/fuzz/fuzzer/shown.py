@@ -20,6 +20,7 @@ from cellblock.session.account import Account
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses
 from cellblock.session.rich import markdown
+from cellblock.session.shown import Room
 from cellblock.text import inert, valid
 from cellblock.wire import messages as m
 from cellblock.wire.codec import decode_event
@@ -29,7 +30,7 @@ from fuzzer import seeds
 from fuzzer.cases import Case
 from fuzzer.target import Target
 
-markdown("# [a](b) `c`", {})  # what it imports and makes when it is first used
+markdown("# [a](b) `c`", {}, Room())  # what it imports and makes when it is first used
 valid("\ud800")  # the same
 
 
