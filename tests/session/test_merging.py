@@ -640,11 +640,10 @@ def test_branch_that_was_closed_is_merged_by_its_name_which_the_error_says(parte
     assert session.run("x, y, z").value == (1, 2, 3)
 
 
-@pytest.mark.parametrize("limit", [-1, 1.5, "1"])
-def test_log_has_no_limit_but_a_count(parted: Parted, limit: object) -> None:
+def test_log_has_no_limit_below_none(parted: Parted) -> None:
     session, _ = parted("x = 1", "y = 2", "z = 3")
-    with pytest.raises(ValueError, match=f"^limit must be a whole number that is not negative, not {limit!r}$"):
-        session.log(limit=limit)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="^limit must be 0 or more, not -1$"):
+        session.log(limit=-1)
     assert session.log(limit=0) == []
 
 

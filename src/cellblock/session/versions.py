@@ -432,8 +432,8 @@ class Versions(Turns):
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
         require_text(revision=revision)
-        if not isinstance(limit, int) or limit < 0:
-            raise ValueError(f"limit must be a whole number that is not negative, not {limit!r:.80}")
+        if limit < 0:
+            raise ValueError(f"limit must be 0 or more, not {limit}")
         lasting = self._require_lasting("log")
         await self._committed()
         return await lasting.log(revision, limit)
