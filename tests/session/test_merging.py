@@ -642,7 +642,7 @@ def test_branch_that_was_closed_is_merged_by_its_name_which_the_error_says(parte
 
 def test_log_has_no_limit_below_none(parted: Parted) -> None:
     session, _ = parted("x = 1", "y = 2", "z = 3")
-    with pytest.raises(ValueError, match="^limit must be 0 or more, not -1$"):
+    with pytest.raises(ValueError, match=r"^limit must be 0 or more, not -1$"):
         session.log(limit=-1)
     assert session.log(limit=0) == []
 
