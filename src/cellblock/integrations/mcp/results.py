@@ -20,6 +20,7 @@ from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES, Blob, mime_type
 from cellblock.store import Commit
 from cellblock.text import cut, line, name, strict_json, write_json
+from cellblock.values.room import COST
 
 MOST_SENT = 2 * 2**20
 """Characters of an answer. The event loop, on which it is encoded, is held for some 10 ms by each million."""
@@ -32,8 +33,6 @@ _MOST_VALUE = 10_000
 _DEEPEST_VALUE = 30
 _MOST_VALUE_BYTES = 5 * _MOST_VALUE
 """A value that takes more, as it comes from inside, is not decoded: it has more characters than that as JSON."""
-_COST = 16
-"""Bytes of text that cost what a byte of a value does, which is up to 1.5 µs."""
 _SHORT = 12
 _MOST_CHANGES = 200
 
@@ -160,7 +159,7 @@ class Exported(BaseModel):
 
 async def ran(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallToolResult:
     """`cell_result`, without holding up the event loop."""
-    size = len(cell.text) + sum(len(part.data) for part in parts.values()) + _COST * cell.result.size
+    size = len(cell.text) + sum(len(part.data) for part in parts.values()) + COST * cell.result.size
     return await off_loop(size, cell_result, session, cell, parts)
 
 
