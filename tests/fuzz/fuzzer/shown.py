@@ -38,7 +38,11 @@ def _read_text(case: Case) -> tuple[list[Text | Place], list[Written]]:
     demultiplexer, budget = Demultiplexer(seeds.NONCE), TextBudget(200)
     items = [item for chunk in case for item in demultiplexer.feed(chunk)]
     items += demultiplexer.rest()
-    told = [written for item in items if isinstance(item, Text) for written in budget.add(item)]
+    told = [
+        written
+        for item in items
+        for written in (budget.add(item) if isinstance(item, Text) else budget.before_display())
+    ]
     return items, [*told, *budget.finish()]
 
 
