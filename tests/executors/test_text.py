@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellblock.executors.protocol import Written
@@ -14,12 +14,16 @@ texts = st.lists(
 )
 ascii_texts = texts.map(lambda many: [Text(one.stream, bytes(byte % 128 for byte in one.data)) for one in many])
 
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""A busy machine is no fault of theirs."""
+
 
 def told(budget: TextBudget, many: list[Text]) -> list[Written]:
     live = [written for text in many for written in budget.add(text)]
     return [*live, *budget.finish()]
 
 
+@UNTIMED
 @given(ascii_texts, st.integers(1, 300))
 def test_head_and_tail_are_kept_and_what_is_between_is_counted(many: list[Text], limit: int) -> None:
     whole = b"".join(text.data for text in many).decode()
@@ -37,6 +41,33 @@ def test_head_and_tail_are_kept_and_what_is_between_is_counted(many: list[Text],
         assert len(head) + cut + len(tail) == len(whole)
 
 
+@UNTIMED
+@given(
+    st.lists(st.one_of(st.none(), st.booleans(), st.binary(min_size=1, max_size=200)), max_size=60),
+    st.integers(1, 300),
+)
+def test_text_before_a_display_is_told_before_it_and_all_is_no_more_and_counted(
+    items: list[bytes | bool | None], limit: int
+) -> None:
+    budget, told, between = TextBudget(limit), list[Written](), b""
+    for item in items:
+        if isinstance(item, bytes):
+            data = bytes(byte % 128 for byte in item)
+            between += data
+            told += budget.add(Text("stdout", data))
+        else:
+            before = budget.before_display(is_result=item is True)
+            assert between.decode().endswith("".join(one.text for one in before))
+            told += before
+            between = b""
+    told += budget.finish()
+    kept, whole = sum(len(one.text) for one in told), sum(len(item) for item in items if isinstance(item, bytes))
+    assert kept <= limit + max(1, limit // 2)
+    assert kept + sum(one.cut for one in told) == whole
+    assert sum(one.cut > 0 for one in told) <= limit.bit_length() + 3
+
+
+@UNTIMED
 @given(texts, st.integers(1, 300))
 def test_streams_are_told_as_they_were_written(many: list[Text], limit: int) -> None:
     budget = TextBudget(limit)

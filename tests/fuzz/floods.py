@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import os
 import random
 import tempfile
 import threading
@@ -147,16 +148,21 @@ def left_of(seed: int) -> tuple[str, tuple[str, ...]]:
 
 
 class _Beside:
-    """For how long a task of the loop waited for its turn at most, and what the process held at most."""
+    """For how long a task of the loop waited for its turn at most, and what the process held at most.
+
+    Time for which other programs kept a thread of this one from a processor is not the loop's: while such a thread
+    holds the interpreter, the loop waits with it.
+    """
 
     def __init__(self) -> None:
         self.longest, self.most, self._ended = 0.0, 0, False
 
     async def tick(self) -> None:
         while True:
-            began = time.monotonic()
+            began, delayed = time.monotonic(), _delayed()
             await asyncio.sleep(_TICK)
-            self.longest = max(self.longest, time.monotonic() - began - _TICK)
+            stood = time.monotonic() - began - _TICK
+            self.longest = max(self.longest, stood - max(0.0, _delayed() - delayed))
 
     def watch(self) -> None:
         while not self._ended:
@@ -174,6 +180,15 @@ class _Beside:
             ticks.cancel()
             self._ended = True
             thread.join()
+
+
+def _delayed() -> float:
+    """Seconds for which the process's threads were ready to run, and had no processor."""
+    delayed = 0
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/schedstat", "rb") as file:  # it has ended
+            delayed += int(file.read().split()[1])
+    return delayed / 1e9
 
 
 def _held() -> int:

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, MergeConflict, Session, Versioned
-from cellblock.errors import UnknownCommit
+from cellblock.errors import SessionClosed, UnknownCommit
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
 MAKE = "def made(number):\n    class Item:\n        value = number\n    return Item()\n"
@@ -628,6 +628,23 @@ def test_what_parted_where_no_state_could_be_saved_is_not_merged(opened: Callabl
             )
         assert branch["v"] == 2
     assert session.run("v, mine").value == (1, 1)
+
+
+def test_branch_that_was_closed_is_merged_by_its_name_which_the_error_says(parted: Parted) -> None:
+    session, branch = parted("x = 1", "y = 2", "z = 3")
+    branch.close()
+    with pytest.raises(SessionClosed) as caught:
+        session.merge(branch)
+    assert str(caught.value) == "session 'other', which is to be merged, was closed (give its name: 'other')"
+    session.merge("other")
+    assert session.run("x, y, z").value == (1, 2, 3)
+
+
+def test_log_has_no_limit_below_none(parted: Parted) -> None:
+    session, _ = parted("x = 1", "y = 2", "z = 3")
+    with pytest.raises(ValueError, match=r"^limit must be 0 or more, not -1$"):
+        session.log(limit=-1)
+    assert session.log(limit=0) == []
 
 
 def test_session_that_is_open_is_merged_by_its_name_as_it_stands(opened: Callable[..., Session]) -> None:

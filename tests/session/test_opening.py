@@ -30,7 +30,7 @@ def test_preload_of_a_missing_package_says_which_and_where(tmp_path: Path) -> No
         Session(preload=["json", "no_such_package"])
     assert str(caught.value) == (
         "cannot preload no_such_package: ModuleNotFoundError: No module named 'no_such_package' "
-        f"(install it into the environment of {sys.executable}, or leave it out of preload=)"
+        f"(install it into the environment of {sys.executable}, or leave it out of preload= (--preload))"
     )
 
 

@@ -3,6 +3,7 @@
 import base64
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 pytest.importorskip("markdown_it", reason="markdown-it-py, of the extra pages, reads Markdown")
 
 from cellblock.cell import Cell, CellState
+from cellblock.outputs import Output, OutputType
 from cellblock.session import jupyter
+from cellblock.session.ipynb import ipynb
 from cellblock.session.markdown import MAX_BRACKETS, MAX_CHARS, rendered
 from cellblock.session.page import page
-from cellblock.session.shown import Blob, Prose, Shown
+from cellblock.session.shown import MOST_MARKDOWN, Blob, Prose, Shown
 
 PNG = b"\x89PNG\r\n\x1a\nimage"
 PNG64 = base64.b64encode(PNG).decode()
@@ -151,6 +154,21 @@ def test_text_that_would_take_long_is_shown_as_it_is_written() -> None:
     assert rendered("[" * (MAX_BRACKETS + 1), {}) is None
     assert "<pre>[[[" in page([Prose("[" * (MAX_BRACKETS + 1), True)])
     assert html("> " * 5000).startswith("<blockquote><blockquote>")
+
+
+def test_a_document_renders_so_much_markdown_and_shows_the_rest_as_it_is_written() -> None:
+    text = "**a** " + "x" * (MOST_MARKDOWN // 4)
+    shown = Shown(
+        Cell(id="one", number=1, source="", state=CellState.COMPLETED),
+        tuple((Output(type=OutputType.TEXT, data={"text/markdown": text}), ()) for _ in range(3)),
+    )
+    cells = [Prose(text, True), shown, Prose("**small**", True)]
+    found = page(cells)
+    assert (found.count("<strong>a</strong>"), found.count("<pre>**a** xxx")) == (3, 1)
+    assert "<strong>small</strong>" in found
+    (cell,) = ipynb([replace(shown, outputs=shown.outputs * 2)])["cells"]  # type: ignore[misc]
+    views = [output["data"]["text/html"] for output in cell["outputs"]]  # type: ignore[index]
+    assert ["<strong>" in view for view in views] == [True] * 3 + [False] * 3
 
 
 DOCUMENT = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -66,23 +67,22 @@ def test_characters_split_over_many_writes_are_whole(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "total"),
+    ("source", "total", "end"),
     [
-        ("print('a' * 50_000, end='')", 50_000),
-        ("for n in range(10_000): print('a' * 99)", 1_000_000 - 1),
-        ("import os\nfor n in range(100): os.write(1, b'a' * 1000)", 100_000),
-        ("import sys\nx = sys.stderr.write('a' * 50_000)", 50_000),
-        ("'a' * 50_000", None),
+        ("print('a' * 50_000, end='')", 50_000, 5000),
+        ("for n in range(10_000): print('a' * 99)", 1_000_000 - 1, 4999),  # no text ends with a newline
+        ("import os\nfor n in range(100): os.write(1, b'a' * 1000)", 100_000, 5000),
+        ("import sys\nx = sys.stderr.write('a' * 50_000)", 50_000, 5000),
     ],
 )
-def test_note_counts_exactly_the_bytes_that_were_cut(session: Session, source: str, total: int | None) -> None:
-    text = session.run(source).text
-    if total is None:
-        assert len(text) <= 10_100
-        return
-    head, count, tail = NOTE.split(text)
-    assert len(head) == len(tail) == 5000
+def test_note_counts_exactly_the_bytes_that_were_cut(session: Session, source: str, total: int, end: int) -> None:
+    head, count, tail = NOTE.split(session.run(source).text)
+    assert (len(head), len(tail)) == (5000, end)
     assert len(head) + int(count) + len(tail) == total
+
+
+def test_result_has_no_more_text_than_the_limit(session: Session) -> None:
+    assert len(session.run("'a' * 50_000").text) <= 10_100
 
 
 def test_text_at_the_limit_is_whole_and_one_byte_more_is_cut(session: Session) -> None:
@@ -94,6 +94,47 @@ def test_cut_text_keeps_the_beginning_and_the_end(session: Session) -> None:
     text = session.run("print('BEGIN')\nfor n in range(100_000): print(n)\nprint('END')").text
     assert text.startswith("BEGIN\n0\n1\n2\n")
     assert text.endswith("99998\n99999\nEND")
+
+
+PRINTED = re.compile(r"\n\[\.\.\. (\d+) bytes of output cut: the limit is 10000 \.\.\.\]\n")
+
+
+@pytest.mark.parametrize("level", ["isolated", "local"])
+@pytest.mark.parametrize("count", [3_000, 5_000, 10_000])  # printed are 1.4, 2.4 and 5 times the limit
+def test_result_comes_after_all_that_was_printed_and_ends_the_text(
+    open_session: Callable[..., Session], level: str, count: int
+) -> None:
+    session = open_session(trust_level=level)
+    *events, done = session.stream(f"for n in range({count}): print(n)\n'the result'")
+    assert isinstance(done, Done)
+    *printed, result = [event for event in events if isinstance(event, Output)]
+    assert "".join(one.text for one in printed).endswith(f"\n{count - 1}\n")
+    assert result.is_result
+    assert [(one.stream, one.text[-5:]) for one in done.cell.outputs] == [("stdout", f"{count - 1}\n"), (None, "sult'")]
+    assert done.cell.text.endswith(f"\n{count - 1}\n'the result'")
+    assert done.cell.cut == max(0, sum(len(f"{n}\n") for n in range(count)) - 15_000)
+
+
+def test_displays_past_the_limit_stand_where_they_were_made(session: Session) -> None:
+    cell = session.run("for n in range(15):\n    print(f'<{n}>' * 30_000)\n    display(n)\nprint('DONE')")
+    shown = re.findall(r"<\d+>(?=\n)|^\d+$|DONE", "".join(f"{output.text}\n" for output in cell.outputs), re.MULTILINE)
+    places = [shown.index(f"{n}") for n in range(15)]
+    assert places == sorted(places)
+    assert all(shown[shown.index(f"{n}") - 1] == f"<{n}>" for n in range(9))
+    assert shown[-1] == "DONE"
+    head, count, tail = NOTE.split(cell.text)
+    notes = PRINTED.findall(tail)
+    assert len(notes) > 1
+    whole = sum(len(f"<{n}>") * 30_000 + 1 + len(f"{n}\n") for n in range(15)) + len("DONE")
+    seen = len(head) + len(PRINTED.sub("", tail))
+    assert seen + int(count) + sum(map(int, notes)) == whole
+
+
+def test_many_displays_between_prints_show_no_more_text(session: Session) -> None:
+    cell = session.run("for n in range(3000):\n    print('a' * 1000)\n    display(n)\nprint('DONE')")
+    assert sum(len(output.text) for output in cell.outputs if output.stream == "stdout") < 17_000
+    assert len(cell.outputs) < 520
+    assert "DONE" in cell.text
 
 
 def test_error_is_kept_whole_after_text_that_was_cut(session: Session) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import threading
 import time
 from collections.abc import AsyncIterator
 
@@ -12,6 +13,7 @@ import pytest
 
 from cellblock import AsyncSession, ExecutionLimits
 from cellblock.text import represent
+from cellblock.values import portable
 
 pytestmark = [pytest.mark.anyio, pytest.mark.alone]  # it measures time
 
@@ -57,6 +59,26 @@ class Ticks:
         finally:
             await asyncio.sleep(0.02)
             task.cancel()
+
+
+@pytest.mark.threat("W7")
+async def test_a_small_value_of_many_objects_is_read_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    unpack, threads = portable.unpack, list[int]()
+
+    def noted(buffers: tuple[portable.Buffer, ...]) -> object:
+        threads.append(threading.get_ident())
+        return unpack(buffers)
+
+    def taken(value: list[object]) -> int:
+        return len(value)
+
+    monkeypatch.setattr(portable, "unpack", noted)
+    async with AsyncSession(tools=[taken]) as session:
+        assert (await session.run("value = [[]] * 9000\nprint(taken(value))")).text == "9000"
+        assert await session.get("value") == [[]] * 9000
+        assert await session.aside("value") == [[]] * 9000
+    assert len(threads) == 3
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.threat("W7")

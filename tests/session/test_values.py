@@ -104,6 +104,13 @@ def test_name_that_is_none_is_refused(session: Session, name: str) -> None:
         session[name] = 1
 
 
+@pytest.mark.parametrize("name", ["__builtins__", "__builtin\uff53__"])  # one of full width
+def test_name_that_holds_what_cells_call_is_refused(session: Session, name: str) -> None:
+    with pytest.raises(ValueError, match="__' holds Python's own functions, such as len: choose another name"):
+        session[name] = 1
+    assert session.run("len([1])").value == 1
+
+
 def test_session_is_no_container_whose_names_are_numbers(session: Session) -> None:
     with pytest.raises(TypeError):
         assert "x" in session  # type: ignore[operator]

@@ -45,6 +45,8 @@ def identifier(name: object, what: str) -> str:
     """A name as Python reads it; ValueError, told as `what`, for what can be none."""
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(as_read(name)):
         raise ValueError(f"{name!r} {what}")
+    if as_read(name) == "__builtins__":
+        raise ValueError(f"{name!r} holds Python's own functions, such as len: choose another name")
     return as_read(name)
 
 

@@ -70,7 +70,7 @@ class Calls:
     async def begin(self, call: ToolCalled, reply: Reply) -> ToolCall:
         """Start to answer a call that fits; what the caller of the session is told of it."""
         try:
-            asked = await off_loop(sum(map(len, call.buffers)), self._toolbox.read, call, self._is_gone)
+            asked = await off_loop(room.COST * sum(map(len, call.buffers)), self._toolbox.read, call, self._is_gone)
         except ValueError as error:
             self._tasks.start(
                 self._quietly, self._say, reply, ToolReply(call=call.call, error=("ValueError", str(error)))

@@ -81,7 +81,7 @@ def _without_effects(cell: Cell) -> str:
 def outcome(shown: Shown, room: Room) -> dict[str, object]:
     """Execution of a code cell for a document: its number and its outputs."""
     cell = shown.cell
-    views = [partial(_output, output, blobs, cell) for output, blobs in shown.outputs if _has_place(output, cell)]
+    views = [partial(_output, output, blobs, cell, room) for output, blobs in shown.outputs if _has_place(output, cell)]
     views += [] if cell.error is None else [partial(_error, cell.error)]
     outputs = [_NO_ROOM if (made := room.take(view, _size)) is None else made for view in views]
     return {"execution_count": cell.number or None, "outputs": [output for output in outputs if output]}
@@ -119,12 +119,12 @@ def _facts(cell: Cell) -> dict[str, object]:
     }
 
 
-def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell) -> dict[str, object]:
+def _output(output: Output, blobs: tuple[Blob, ...], cell: Cell, room: Room) -> dict[str, object]:
     """An output as the document has it; nothing where there is nothing to show."""
     if output.stream is not None:
         name = "stderr" if output.stream == "stderr" else "stdout"
         return {"output_type": "stream", "name": name, "text": valid(output.text)}
-    data = rich(output.data, blobs).bundle()
+    data = rich(output.data, blobs, room).bundle()
     if not data:
         return {}
     if output.is_result:

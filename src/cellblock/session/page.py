@@ -29,7 +29,7 @@ def page(cells: Iterable[Shown | Prose], *, private: str = "") -> str:
     numbers, sections, room = list[int](), list[str](), Room()
     for one in cells:
         numbers += [one.cell.number] if isinstance(one, Shown) else []
-        sections += _cell(one, room) if isinstance(one, Shown) else _prose(one)
+        sections += _cell(one, room) if isinstance(one, Shown) else _prose(one, room)
     count = "1 cell" if len(numbers) == 1 else f"{len(numbers)} cells"
     if note := absent(numbers):
         count += f", {note}"
@@ -52,8 +52,8 @@ def _marked(private: str) -> str:
     return f", private data: {_text(private)}" if private else ""
 
 
-def _prose(prose: Prose) -> Iterator[str]:
-    text = markdown(prose.text, prose.images) if prose.is_markdown else f"<pre>{_text(prose.text)}</pre>"
+def _prose(prose: Prose, room: Room) -> Iterator[str]:
+    text = markdown(prose.text, prose.images, room) if prose.is_markdown else f"<pre>{_text(prose.text)}</pre>"
     yield f"<section class=text>\n{text}</section>\n"
 
 
@@ -64,7 +64,7 @@ def _cell(shown: Shown, room: Room) -> Iterator[str]:
     for output, blobs in shown.outputs:
         if output.type is OutputType.ERROR and cell.error is not None:
             continue
-        yield f"<div class=output>{_fitting(room, partial(_output, output, blobs))}</div>\n"
+        yield f"<div class=output>{_fitting(room, partial(_output, output, blobs, room))}</div>\n"
     if cell.error is not None:
         yield f"<div class=output>{_fitting(room, partial(_error, cell.error))}</div>\n"
     if cell.lost:
@@ -101,12 +101,12 @@ def _duration(milliseconds: float) -> str:
     return f"{milliseconds:,.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.1f} s"
 
 
-def _output(output: Output, blobs: tuple[Blob, ...]) -> str:
+def _output(output: Output, blobs: tuple[Blob, ...], room: Room) -> str:
     """The richest view this page has for an output."""
     if output.stream is not None:
         name = "stderr" if output.stream == "stderr" else "stdout"
         return f'<pre class="{name}">{escape(as_terminal(output.text))}</pre>'
-    views = rich(output.data, blobs)
+    views = rich(output.data, blobs, room)
     table = _table(views.json.get(DATAFRAME_MIME))
     if table is not None:
         return table

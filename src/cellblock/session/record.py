@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import accumulate
 from sys import getsizeof
 
 from cellblock.advice import for_model
@@ -58,6 +59,16 @@ MOST_NOTE = 100
 """Characters by which a worker says how much it has cut."""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note of `cut` bytes left out: the number of its output, and its place and length there, in characters."""
+
+    output: int
+    place: int
+    length: int
+    cut: int
+
+
 class Recorder:
     """Takes a cell's events in order; `blobs` are the binary parts of its outputs by URI.
 
@@ -73,7 +84,9 @@ class Recorder:
         """Bytes that were shown, once the cell has ended."""
         self._display_bytes = 0
         self._dropped = 0
-        self._cut = self._noted = 0
+        self._cut = 0
+        self.notes: list[Note] = []
+        """Notes in the outputs of printed text that is left out."""
         self.curbed = False
         self.killed = ""
         """Processes that were killed, in the words of a cell that begins after it."""
@@ -92,14 +105,14 @@ class Recorder:
     def write(self, written: Written) -> Output:
         """Printed text. Joined to the output before it where that is of the same stream, or where there are many."""
         text = written.text
-        if written.cut:
-            self._cut += written.cut
-            note = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n"
-            self._noted += len(note)  # it stands among what the model's text leaves out, and is no output
-            text = note + text
         if self._stream != written.stream and not (self._stream and len(self._outputs) >= MAX_OUTPUTS):
             self._end_stream()
             self._stream = written.stream
+        if written.cut:
+            self._cut += written.cut
+            note = f"\n[... {written.cut} bytes of output cut: the limit is {self._limit} ...]\n"
+            self.notes.append(Note(len(self._outputs), sum(map(len, self._pieces)), len(note), written.cut))
+            text = note + text
         self._pieces.append(text)
         self._share.add(len(text))
         return _stream(text, written.stream)
@@ -126,10 +139,10 @@ class Recorder:
 
     def display(self, event: Display) -> Output | None:
         """A MIME bundle; None when there were too many already."""
-        self._end_stream()
         if len(self._outputs) >= MAX_DISPLAYS or self._display_bytes + event.size > MAX_DISPLAY_BYTES:
             self._dropped += 1
             return None
+        self._end_stream()
         self._display_bytes += event.size
         self._share.add(event.size)
         uris = {}
@@ -205,19 +218,16 @@ class Recorder:
             lost=lost,
             rolled_back=rolled_back,
             usage=usage,
-            text=model_text(self._outputs, error, lost, self._limit, self._cut - self._noted),
+            text=model_text(self._outputs, error, lost, self._limit, self.notes),
             cut=self._cut,
             result=result,
         )
 
 
 def model_text(
-    outputs: list[Output], error: CellError | None, lost: tuple[Lost, ...], limit: int, already_cut: int
+    outputs: Sequence[Output], error: CellError | None, lost: tuple[Lost, ...], limit: int, notes: Sequence[Note]
 ) -> str:
-    """All outputs in order, then hint and losses; head and tail where it is longer than the limit.
-
-    `already_cut` bytes of printed text were left out in its middle, which is the first to go here too.
-    """
+    """All outputs in order, then hint and losses; head and tail where it is longer than the limit."""
     parts = []
     for output in outputs:
         text = output.text
@@ -229,19 +239,26 @@ def model_text(
             parts.append(f"{said}: {_listed(found)}\n")
     if parts:
         parts[-1] = parts[-1].removesuffix("\n")
-    return within(parts, limit, already_cut)
+    starts = [0, *accumulate(map(len, parts))]
+    return within(parts, limit, [replace(note, place=starts[note.output] + note.place) for note in notes])
 
 
-def within(parts: Sequence[str], limit: int, already_cut: int = 0) -> str:
-    """The parts as one text; its head and tail where it has more bytes than the limit."""
+def within(parts: Sequence[str], limit: int, notes: Sequence[Note] = ()) -> str:
+    """The parts as one text; its head and tail where it has more bytes than the limit. Notes have their places in it,
+    past the head: one that the tail would begin within is left out with the middle."""
     size = sum(len(part) if part.isascii() else len(_encoded(part)) for part in parts)
     if size <= limit:
         return "".join(parts)
     half = limit // 2
     head = _encoded(_beginning(parts, half))[:half]
     tail = _encoded(_beginning((part[-half:][::-1] for part in reversed(parts)), half)[::-1])[-half:]
-    cut = size - len(head) - len(tail) + already_cut
-    return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{tail.decode('utf-8', 'ignore')}"
+    end = tail.decode("utf-8", "ignore")
+    start = sum(map(len, parts)) - len(end)
+    hidden = [note for note in notes if note.place < start]
+    if hidden and (rest := hidden[-1].place + hidden[-1].length - start) > 0:
+        end, tail = end[rest:], tail[len(_encoded(end[:rest])) :]
+    cut = size - len(head) - len(tail) + sum(note.cut - note.length for note in hidden)
+    return f"{head.decode('utf-8', 'ignore')}\n[... {cut} bytes cut ...]\n{end}"
 
 
 def _encoded(text: str) -> bytes:
@@ -341,18 +358,18 @@ def at_risk(what: str, why: str) -> Lost:
     return Lost(name=what, type="step", reason=f"the store has not taken it: {why}", remedy=_TRY_AGAIN, alive=True)
 
 
-def also_lost(cell: Cell, one: Lost, max_output_bytes: int) -> Cell:
+def also_lost(cell: Cell, one: Lost, max_output_bytes: int, notes: Sequence[Note]) -> Cell:
     """A cell that had ended, with one more loss, in its text too."""
     lost = (*cell.lost, one)
-    return replace(cell, lost=lost, text=model_text([*cell.outputs], cell.error, lost, max_output_bytes, 0))
+    return replace(cell, lost=lost, text=model_text(cell.outputs, cell.error, lost, max_output_bytes, notes))
 
 
-def failed_cell(cell: Cell, error: CellError, max_output_bytes: int) -> Cell:
+def failed_cell(cell: Cell, error: CellError, max_output_bytes: int, notes: Sequence[Note] = ()) -> Cell:
     """A cell with an error in the end, and rolled back."""
-    outputs = [*cell.outputs, _error_output(error)]
-    text = model_text(outputs, error, cell.lost, max_output_bytes, 0)
+    outputs = (*cell.outputs, _error_output(error))
+    text = model_text(outputs, error, cell.lost, max_output_bytes, notes)
     return replace(
-        cell, state=CellState.ERROR, error=error, outputs=tuple(outputs), text=text, rolled_back=True, result=NOTHING
+        cell, state=CellState.ERROR, error=error, outputs=outputs, text=text, rolled_back=True, result=NOTHING
     )
 
 

@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from cellblock.outputs import DATAFRAME_MIME
 from cellblock.session.latex import is_harmless
 from cellblock.session.markup import SCOPE, sanitized
-from cellblock.session.shown import IMAGES, Blob, mime_type
+from cellblock.session.shown import IMAGES, Blob, Room, mime_type
 from cellblock.text import inert, strict_json, type_name, valid, write_json
 
 _DATA = frozenset(("application/json", DATAFRAME_MIME))
@@ -63,11 +63,11 @@ class Rich:
         return {**views, **self.json, **images, **self.files}
 
 
-def rich(data: Mapping[str, object], blobs: Iterable[Blob] = ()) -> Rich:
-    """The views of a MIME bundle. Its binary parts are blobs or base64."""
-    found = Rich()
+def rich(data: Mapping[str, object], blobs: Iterable[Blob] = (), room: Room | None = None) -> Rich:
+    """The views of a MIME bundle, for a document with that room. Its binary parts are blobs or base64."""
+    found, room = Rich(), room or Room()
     parts = {**data, **{blob.mime: blob.data for blob in blobs}}
-    left_out = [named for mime, part in parts.items() if (named := _left_out(found, mime, part))]
+    left_out = [named for mime, part in parts.items() if (named := _left_out(found, mime, part, room))]
     if found.text is None:
         sources = [one for mime in ("text/markdown", "text/latex") if isinstance(one := data.get(mime), str)]
         sources += [write_json(found.json, indent=1)] if found.json else []
@@ -90,10 +90,10 @@ def renders_markdown() -> bool:
     return find_spec("markdown_it") is not None
 
 
-def markdown(text: str, images: Mapping[str, Blob]) -> str:
-    """Markdown as HTML, with the text as it is written where it cannot be rendered."""
+def markdown(text: str, images: Mapping[str, Blob], room: Room) -> str:
+    """Markdown as HTML; the text as it is written where it cannot be rendered, or the document has enough of it."""
     from_table: str | None = None
-    if renders_markdown():
+    if renders_markdown() and room.takes_markdown(len(text)):
         from cellblock.session.markdown import rendered
 
         from_table = rendered(text, images)
@@ -110,19 +110,19 @@ def without_formulas(html: str) -> str:
     return _TAG_OR_MATH.sub(lambda found: found[1] or f"<span>{found[0]}</span>", html)
 
 
-def _left_out(found: Rich, mime: str, part: object) -> str:
+def _left_out(found: Rich, mime: str, part: object, room: Room) -> str:
     """Put one part where its type has a place; "" or, where it is left out, the name to tell of it.
 
     A border: whatever the reader of a part raises is that part's, so that no output takes the document along.
     """
     named = mime if _MIME.fullmatch(mime) else "a part of no MIME type"
     try:
-        return "" if _takes(found, mime, part) else named
+        return "" if _takes(found, mime, part, room) else named
     except Exception as error:
         return f"{named} ({type_name(error)})"
 
 
-def _takes(found: Rich, mime: str, part: object) -> bool:
+def _takes(found: Rich, mime: str, part: object, room: Room) -> bool:
     """Put one part where its type has a place; whether it had one."""
     if mime in _DATA:
         if (copied := strict_json(part)) is not None:
@@ -142,7 +142,7 @@ def _takes(found: Rich, mime: str, part: object) -> bool:
             found.markup = sanitized(part)
             return found.markup != ""
         case "text/markdown":
-            found.prose = markdown(part, {})
+            found.prose = markdown(part, {}, room)
         case "text/latex" if is_harmless(part):
             found.latex = inert(part)
         case "image/svg+xml":

@@ -56,6 +56,7 @@ from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
 from cellblock.state import State, Versioned, state_or_type
 from cellblock.text import half_made, line
+from cellblock.values.room import COST
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
 
@@ -778,7 +779,7 @@ class AsyncSession(Versions):
         cell = await self._ask(Fetch(name=as_read(name)))
         if cell.error is not None and cell.error.type == "KeyError":
             raise KeyError(name)
-        return await off_loop(cell.result.size, _answer, cell, name)
+        return await off_loop(COST * cell.result.size, _answer, cell, name)
 
     async def set(self, name: str, value: object) -> None:
         """Bind a name to a copy of any picklable value. The host is trusted: it is unpickled inside.
@@ -805,7 +806,7 @@ class AsyncSession(Versions):
         require_text(source=source, step=step)
         kept = None if reads else HostStep("run", step, (source.encode(),))
         cell = await self._ask(aside(source), kept)
-        return await off_loop(cell.result.size, _answer, cell, "aside")
+        return await off_loop(COST * cell.result.size, _answer, cell, "aside")
 
     @property
     def types(self) -> dict[str, str]:
@@ -822,7 +823,7 @@ class AsyncSession(Versions):
         cell = await self._ask(survey, seconds=min(seconds, _SURVEY_SECONDS))
         if cell.error is not None and cell.error.kind in ("timeout", "crashed"):
             cell = await self._ask(replace(survey, apart=min(seconds, _APART_SECONDS)), seconds=seconds)
-        return await off_loop(cell.result.size, _named, cell)
+        return await off_loop(COST * cell.result.size, _named, cell)
 
     def as_tools(self, include: Iterable[str] | None = None) -> AsyncSessionTools:
         """The session as functions that models call, with their schemas and what answers a call.

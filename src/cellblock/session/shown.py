@@ -70,11 +70,22 @@ MOST_EXPORTED = 128 * 2**20
 NO_ROOM = f"[left out: a document holds {MOST_EXPORTED >> 20} MB of outputs, and those before are as much]"
 
 
+MOST_MARKDOWN = 400_000
+"""Characters of Markdown that are rendered for one document. The worst take 5 s of CPU by each 200,000."""
+
+
 class Room:
     """Room in one document, for its outputs as they are written there: up to tenfold what a session holds of them."""
 
     def __init__(self) -> None:
         self._left = MOST_EXPORTED
+        self._markdown_left = MOST_MARKDOWN
+
+    def takes_markdown(self, size: int) -> bool:
+        """True if so many characters of Markdown are still to be rendered, which they then count as."""
+        if fits := size <= self._markdown_left:
+            self._markdown_left -= size
+        return fits
 
     def take(self, view: Callable[[], T], size: Callable[[Any], int] = len) -> T | None:
         """A view; None where there is no room for it. From then on there is none, and no view is made any more."""

@@ -27,8 +27,8 @@ from cellblock.session.arguments import require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import HOST_SECONDS, Execution, recover, sendable
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step, is_own, not_done_again
-from cellblock.session.notebook import Blob, Kept, Notebook, Record
-from cellblock.session.record import also_lost, at_risk, failed_cell, losses, unsaved_error
+from cellblock.session.notebook import Kept, Notebook, Record
+from cellblock.session.record import Recorder, also_lost, at_risk, failed_cell, losses, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
 from cellblock.session.unbroken import unbroken
 from cellblock.text import exact
@@ -447,15 +447,16 @@ class Turns:
         if self._lasting is not None:
             stopped = self._stopped or cell.state is CellState.TIMEOUT
             if why := await self._lasting.ended(kernel, state, cell, parts, stopped=stopped):
-                cell = also_lost(cell, at_risk(f"cell {cell.number}", why), self.limits.max_output_bytes)
+                risk, notes = at_risk(f"cell {cell.number}", why), execution.recorder.notes
+                cell = also_lost(cell, risk, self.limits.max_output_bytes, notes)
                 self.notebook.record(cell, parts, shown=shown)
             if self._lasting.strict and not cell.rolled_back:
-                cell = await self._refused(self._lasting, kernel, cell, parts)
+                cell = await self._refused(self._lasting, kernel, cell, execution.recorder)
         if self._lasting is not None:
             await self._log_overwritten(self._lasting, kernel)
         return cell
 
-    async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, parts: Mapping[str, Blob]) -> Cell:
+    async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, recorder: Recorder) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
         await lasting.committed()
         await lasting.tried()
@@ -463,11 +464,11 @@ class Turns:
         if error is None:
             return cell
         kernel = await self._go_back(lasting, kernel)
-        cell = failed_cell(cell, error, self.limits.max_output_bytes)
+        cell = failed_cell(cell, error, self.limits.max_output_bytes, recorder.notes)
         self._count = cell.number
-        self.notebook.record(cell, parts)
+        self.notebook.record(cell, recorder.blobs)
         step = self._new_step()
-        lasting.commit(kernel, self._settle(step, cell.id, self._before), step, cell, parts)
+        lasting.commit(kernel, self._settle(step, cell.id, self._before), step, cell, recorder.blobs)
         return cell
 
     async def _go_back(self, lasting: Lasting, kernel: Kernel) -> Kernel:

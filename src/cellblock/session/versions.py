@@ -432,6 +432,8 @@ class Versions(Turns):
     async def log(self, revision: str = "HEAD", *, limit: int = 50) -> list[Commit]:
         """The newest commits that lead to a revision, newest first: one for each step."""
         require_text(revision=revision)
+        if limit < 0:
+            raise ValueError(f"limit must be 0 or more, not {limit}")
         lasting = self._require_lasting("log")
         await self._committed()
         return await lasting.log(revision, limit)
@@ -493,6 +495,10 @@ class Versions(Turns):
         elif not isinstance(other, str):
             require_kind(other, type(self), "other")
         if not isinstance(other, str):
+            if other._closed and other.name is not None:
+                raise SessionClosed(
+                    f"session {other.name!r}, which is to be merged, was closed", hint=f"give its name: {other.name!r}"
+                )
             await other._catch_up_between_calls(other._require_lasting("merge"))
             await other._standing()
         await self._acquire(wait=True)

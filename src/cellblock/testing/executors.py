@@ -361,6 +361,14 @@ class ExecutorConformance:
             assert kept + sum(event.cut for event in texts) == total
             assert texts[0].cut == 0
 
+    async def test_output_past_the_limit_keeps_its_order(self, kernel: Kernel) -> None:
+        source = "for n in range(4):\n    print(f'{n}' * 100_000)\n    display(n)\nprint('then')\n'result'"
+        events = merged(await told(kernel, source, max_output_bytes=1000))
+        ends = [(stream, text.strip()[-4:]) for stream, text in events]
+        between = [pair for n in range(4) for pair in (("stdout", f"{n}" * 4), ("display", f"{n}"))]
+        assert ends == [*between, ("stdout", "then"), ("display", "ult'")]
+        assert sum(len(text) for stream, text in events if stream == "stdout") <= 1500
+
     async def test_output_within_the_limit_is_whole(self, kernel: Kernel) -> None:
         events = await told(kernel, "print('a' * 999)", max_output_bytes=1000)
         assert merged(events) == [("stdout", "a" * 999 + "\n")]

@@ -17,6 +17,9 @@ from cellblock.values.pieces import parts
 MAX_ROOM = 256 * 2**20
 """Bytes for the tree of a value, and as many for its buffers and the parts of its paths."""
 
+COST = 16
+"""Bytes of text that take as long to read as a byte of a value may: up to 1.5 µs."""
+
 _ITEM, _TEXT, _LIST, _OBJECT = 56, 48, 176, 232
 """Bytes that an item, a text beside its characters, a list and an object take, parsed and as what is made of them."""
 

@@ -20,6 +20,7 @@ from cellblock.session.account import Account
 from cellblock.session.notebook import Notebook
 from cellblock.session.record import Recorder, losses
 from cellblock.session.rich import markdown
+from cellblock.session.shown import Room
 from cellblock.text import inert, valid
 from cellblock.wire import messages as m
 from cellblock.wire.codec import decode_event
@@ -29,7 +30,7 @@ from fuzzer import seeds
 from fuzzer.cases import Case
 from fuzzer.target import Target
 
-markdown("# [a](b) `c`", {})  # what it imports and makes when it is first used
+markdown("# [a](b) `c`", {}, Room())  # what it imports and makes when it is first used
 valid("\ud800")  # the same
 
 
@@ -37,7 +38,11 @@ def _read_text(case: Case) -> tuple[list[Text | Place], list[Written]]:
     demultiplexer, budget = Demultiplexer(seeds.NONCE), TextBudget(200)
     items = [item for chunk in case for item in demultiplexer.feed(chunk)]
     items += demultiplexer.rest()
-    told = [written for item in items if isinstance(item, Text) for written in budget.add(item)]
+    told = [
+        written
+        for item in items
+        for written in (budget.add(item) if isinstance(item, Text) else budget.before_display())
+    ]
     return items, [*told, *budget.finish()]
 
 

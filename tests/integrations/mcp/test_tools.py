@@ -6,6 +6,7 @@ import base64
 import json
 import sqlite3
 import struct
+import threading
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -24,6 +25,7 @@ from cellblock.integrations.mcp import open_server
 from cellblock.session.session import AsyncSession
 from cellblock.session.shown import mime_type
 from cellblock.store import Commit
+from cellblock.values import portable
 
 pytestmark = pytest.mark.anyio
 
@@ -102,6 +104,22 @@ async def test_names_live_on_in_the_session_that_is_named_and_not_in_another(cli
 )
 async def test_a_value_is_told_where_it_is_json(client: Client, code: str, value: object) -> None:
     assert (await _done(client, "run_python", code=code))["value"] == value
+
+
+async def test_a_value_is_read_beside_the_event_loop_and_a_large_one_not_at_all(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpack, threads = portable.unpack, list[int]()
+
+    def noted(buffers: tuple[portable.Buffer, ...]) -> object:
+        threads.append(threading.get_ident())
+        return unpack(buffers)
+
+    monkeypatch.setattr(portable, "unpack", noted)
+    for code, value in (("[[[]]] * 26_000", None), ("[{}] * 3_000", None), ("[{}] * 2_400", [{}] * 2_400)):
+        assert (await _done(client, "run_python", code=code))["value"] == value
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
 
 
 async def test_what_a_result_lacks_and_a_commands_status_are_fields(client: Client) -> None:

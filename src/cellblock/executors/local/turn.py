@@ -10,10 +10,10 @@ import anyio
 
 from cellblock.callers import callers
 from cellblock.errors import SessionClosed
-from cellblock.executors.protocol import Died, TurnEvent
+from cellblock.executors.protocol import Died, TurnEvent, Written
 from cellblock.executors.text import TextBudget
 from cellblock.waking import waker
-from cellblock.wire.messages import Finished, ToolReply, ToolRoom
+from cellblock.wire.messages import Display, Finished, ToolReply, ToolRoom
 from cellblock.wire.text import Text
 
 _MOMENT = 0.001
@@ -46,9 +46,10 @@ class LocalTurn:
         with self._lock:
             if self.ended:
                 return
-            if isinstance(event, Finished | Died):
-                for written in self._text.finish():
-                    self._events.put(written)
+            if isinstance(event, Display):
+                self._put_all(self._text.before_display(is_result=event.is_result))
+            elif isinstance(event, Finished | Died):
+                self._put_all(self._text.finish())
                 self.ended = True
             self._put(event)
 
@@ -57,8 +58,11 @@ class LocalTurn:
         data = text.encode("utf-8", "backslashreplace")
         with self._lock:
             if not self.ended:
-                for written in self._text.add(Text(stream, data)):
-                    self._put(written)
+                self._put_all(self._text.add(Text(stream, data)))
+
+    def _put_all(self, events: list[Written]) -> None:
+        for event in events:
+            self._put(event)
 
     def _put(self, event: TurnEvent | None) -> None:
         self._events.put(event)

@@ -283,8 +283,10 @@ class ProcessTurn:
             self._end(event)
         elif isinstance(event, Display | ToolCalled):
             if self._place_read < event.mark:  # its mark was written first, so it is there to be read
-                self._read_stdout()
+                self._read_stdout(skips=False)
             self._place_reached = event.mark
+            if isinstance(event, Display):
+                self._events.extend(self._budget.before_display(is_result=event.is_result))
             self._events.append(event)
             self._release()
         elif isinstance(event, Reserved):
@@ -325,8 +327,9 @@ class ProcessTurn:
             self._ended = True
             _under_way -= 1
 
-    def _read_stdout(self) -> bool:
-        self._skip(self._link.stdout)
+    def _read_stdout(self, *, skips: bool = True) -> bool:
+        if skips:
+            self._skip(self._link.stdout)
         data = self._link.read(self._link.stdout)
         for item in self._demultiplexer.feed(data):
             if isinstance(item, Place):
@@ -356,6 +359,7 @@ class ProcessTurn:
 
     def _curb(self, held: str, *, between: bool = False) -> None:
         self._curbed |= not between
+        self._events.extend(self._budget.before_display())
         self._events.append(Curbed(held=held, between=between))
 
     def _hold(self, item: Text | Place) -> None:
@@ -375,11 +379,14 @@ class ProcessTurn:
             self._held.popleft()
 
     def _skip(self, pipe: int) -> None:
-        """Throw away what is past the limit without reading it, all but the pipe's last bytes."""
+        """Throw away what is past the limit without reading it, all but the pipe's last bytes.
+
+        Only while no event waits to be read: its place may be within that.
+        """
         if not self._budget.exhausted:
             return
         waiting = _waiting(pipe)
-        if waiting > 2 * _KEPT_IN_PIPE:
+        if waiting > 2 * _KEPT_IN_PIPE and self._link.large is None and self._link.socket not in self._link.ready(0):
             with contextlib.suppress(BlockingIOError):  # a cell has taken it back since
                 self._budget.skip(os.splice(pipe, _null(), waiting - _KEPT_IN_PIPE, flags=os.SPLICE_F_NONBLOCK))
 

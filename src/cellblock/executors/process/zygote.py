@@ -100,7 +100,8 @@ def failure(report: Mapping[str, object], python: str) -> CellblockError:
         return PreloadFailed(
             f"cannot preload {report['module']}: {report['reason']}",
             hint=str(
-                report.get("remedy") or f"install it into the environment of {python}, or leave it out of preload="
+                report.get("remedy")
+                or f"install it into the environment of {python}, or leave it out of preload= (--preload)"
             ),
         )
     number = report.get("errno")

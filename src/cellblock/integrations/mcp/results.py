@@ -15,10 +15,12 @@ from pydantic import BaseModel, Field
 from cellblock.advice import for_model
 from cellblock.cell import Cell, CellError, Lost
 from cellblock.differences import Diff, FileChange, NameChange
+from cellblock.hosting.to_thread import off_loop
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES, Blob, mime_type
 from cellblock.store import Commit
 from cellblock.text import cut, line, name, strict_json, write_json
+from cellblock.values.room import COST
 
 MOST_SENT = 2 * 2**20
 """Characters of an answer. The event loop, on which it is encoded, is held for some 10 ms by each million."""
@@ -29,8 +31,8 @@ _MOST_LOST = 100
 _MOST_TEXT = 150_000
 _MOST_VALUE = 10_000
 _DEEPEST_VALUE = 30
-_MOST_VALUE_BYTES = 16 * _MOST_VALUE
-"""A value that takes more, as it comes from inside, is not decoded."""
+_MOST_VALUE_BYTES = 5 * _MOST_VALUE
+"""A value that takes more, as it comes from inside, is not decoded: it has more characters than that as JSON."""
 _SHORT = 12
 _MOST_CHANGES = 200
 
@@ -153,6 +155,12 @@ class Exported(BaseModel):
     mime_type: str
     cells: int
     size: int
+
+
+async def ran(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallToolResult:
+    """`cell_result`, without holding up the event loop."""
+    size = len(cell.text) + sum(len(part.data) for part in parts.values()) + COST * cell.result.size
+    return await off_loop(size, cell_result, session, cell, parts)
 
 
 def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallToolResult:

@@ -32,10 +32,10 @@ from cellblock.integrations.mcp.results import (
     SessionList,
     Standing,
     answer,
-    cell_result,
     commit_row,
     difference,
     notebook_uri,
+    ran,
 )
 from cellblock.session.files import listing
 from cellblock.session.session import AsyncSession
@@ -151,7 +151,7 @@ class Tools:
     ) -> CallToolResult:
         cell: Cell = await follow(one, source, kind, ctx.report_progress)
         _, parts = one.notebook.kept(cell.id) or (cell, {})
-        return cell_result(str(one.name), cell, parts)
+        return await ran(str(one.name), cell, parts)
 
     # ---------------------------------------------------------------------------------- files
 
