@@ -11,7 +11,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from cellblock.cell import Lost
@@ -132,11 +132,11 @@ class _New:
         """The addresses of a file's chunks, which are had from now on. Some are `known` by the chunks' names."""
         found = [""] * -(-size // CHUNK_BYTES)
         for number, name in names:
-            found[number] = self._had(known.get(name), lambda name=name: _read(self.store, name))
+            found[number] = self._had(known.get(name), partial(_read, self.store, name))
         for some in (slice(-1), slice(-1, None)):  # the last may be shorter
             if "" in (part := found[some]):
                 length = CHUNK_BYTES if some.stop else size - (len(found) - 1) * CHUNK_BYTES
-                hole = self._had(_of_hole(length), lambda length=length: bytes(length))
+                hole = self._had(_of_hole(length), partial(bytes, length))
                 found[some] = [address or hole for address in part]
         return tuple(found)
 
