@@ -6,12 +6,13 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from family_tree import soon
 from insides import ASK, Insides
 
-from cellblock import CellblockError, ExecutionLimits, Session
+from cellblock import CellblockError, ExecutionLimits, Session, Versioned
 
 MB = 2**20
 SLACK = 48 * MB
@@ -245,3 +246,56 @@ def test_a_hole_that_was_filled_is_a_hole_again(open_session: Callable[..., Sess
         4096,
     )
     assert session.run("len(open('f', 'rb').read().strip(b'1').strip(bytes(1)))").value == 0
+
+
+ODD = """
+import os
+def write(times):
+    os.makedirs(deep := "/".join("d" * 200 for _ in range(15)), exist_ok=True)
+    for name in (deep + "/" + "f" * 200, "sparse"):
+        with open(name, "wb") as file:
+            for place in (3, 8):
+                _ = file.seek(place << 20)
+                _ = file.write(b"data" * times)
+            _ = file.truncate(400 << 20)
+    if not os.path.exists("other"):
+        os.link("sparse", "other")
+def found():
+    names = ("/".join(["d" * 200] * 15) + "/" + "f" * 200, "sparse", "other")
+    data = [os.pread(os.open(name, os.O_RDONLY), 10, 8 << 20).strip(b"\\0") for name in names]
+    sizes = {(os.stat(name).st_size >> 20, os.stat(name).st_blocks * 512) for name in names}
+    return data, sizes, os.path.samefile("sparse", "other")
+"""
+
+
+def test_sparse_files_and_deep_ones_come_back_in_an_undo_a_branch_and_another_session(tmp_path: Path) -> None:
+    wanted = ([b"data"] * 3, {(400, 2 * 4096)}, True)
+    with Session("a", state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as session:
+        session.run(ODD + "write(1)")
+        assert session.run("write(2); found()").value == ([b"datadata"] * 3, {(400, 2 * 4096)}, True)
+        session.undo()
+        assert session.run("found()").value == wanted
+        with session.branch("other") as branch:
+            assert branch.run("found()").value == wanted
+    with Session("a", state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as session:
+        assert session.resumed is not None
+        assert session.resumed.lost == ()
+        assert session.run("found()").value == wanted
+
+
+@pytest.mark.threat("W7")
+def test_states_of_which_each_has_files_of_its_own_are_let_go_past_twice_the_most_files(
+    open_session: Callable[..., Session],
+) -> None:
+    session = open_session(limits=ExecutionLimits(max_files=300))
+    session.run("import os; os.mkdir('0')\nfor n in range(150): open(f'0/{n}', 'w').close()")
+    for step in range(4):
+        session.run(f"os.rename('{step}', '{step + 1}')")
+    with pytest.raises(CellblockError) as refused:
+        session.undo(4)
+    assert str(refused.value) == (
+        "4 steps cannot be undone, 2 can: the files that older states had to themselves came to more than "
+        "ExecutionLimits(max_files=…), 300 (raise ExecutionLimits(max_files=…) before the session is opened)"
+    )
+    session.undo(2)
+    assert session.run("[(name, len(os.listdir(name))) for name in os.listdir()]").value == [("2", 150)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -24,7 +26,7 @@ TOLD = st.builds(
     size=st.integers(0, 2**40),
     target=NAMES,
     same=st.integers(0, 10),
-    chunks=st.lists(st.none() | st.just(["1", [[0, 1]], True]), max_size=250),
+    chunks=st.lists(st.just([3, "1", [[0, 1]]]), max_size=250),
 )
 
 
@@ -33,6 +35,8 @@ TOLD = st.builds(
 def test_files_that_are_told_are_read_and_their_room_given_back(
     rows: list[Told], gone: list[str], missed: list[str]
 ) -> None:
+    first = {one.same: one.chunks for one in reversed(rows) if one.same}
+    rows = [replace(one, chunks=first.get(one.same, one.chunks)) for one in rows]
     taken = [0]
     listed = filelists.write({"number": 7}, rows, gone=gone, missed=missed)
     found = list(filelists.read(listed, lambda size: taken.append(taken[-1] + size)))
@@ -50,6 +54,14 @@ def test_path_is_told_by_what_it_has_not_in_common_with_the_one_before() -> None
     listed = filelists.write({}, (Told(f"{deep}/{n}", 0, 0, 0) for n in range(1000)))
     with open(listed, "rb") as file:
         assert len(file.read()) < 100 * 1000
+
+
+def test_chunks_of_a_file_are_told_with_the_first_of_its_names() -> None:
+    chunks = [[number, str(number), [[0, 1]]] for number in range(1000)]
+    listed = filelists.write({}, (Told(f"{n}", 0, 0, 0, same=7, chunks=chunks) for n in range(1000)))
+    with open(os.dup(listed), "rb") as file:
+        assert len(file.read()) < 200 * 1000
+    assert [told.chunks for _, told in filelists.read(listed)] == [chunks] * 1000
 
 
 @pytest.mark.threat("W7")

@@ -9,6 +9,7 @@ from cellblock.walls import Unavailable, Walls
 _HELD = {
     "max_checkpoint_mb": "the memory of older states came to more than ExecutionLimits(max_checkpoint_mb=…), {} MB",
     "max_disk_mb": "the files of older states came to more than ExecutionLimits(max_disk_mb=…), {} MB",
+    "max_files": "the files that older states had to themselves came to more than ExecutionLimits(max_files=…), {:,}",
 }
 
 
@@ -40,8 +41,8 @@ def not_undone(
     if lacking is not None:
         return CellblockError(f"{message}: {lacking.reason}", hint=lacking.remedy)
     if bound in _HELD:
-        megabytes = limits.checkpoint_bytes >> 20 if bound == "max_checkpoint_mb" else limits.max_disk_mb
-        message += f": {_HELD[bound].format(megabytes)}"
+        most = limits.checkpoint_bytes >> 20 if bound == "max_checkpoint_mb" else getattr(limits, bound)
+        message += f": {_HELD[bound].format(most)}"
     few = bound in _HELD or able >= limits.max_checkpoints
     hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
     return CellblockError(message, hint=hint)

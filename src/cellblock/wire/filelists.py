@@ -13,10 +13,17 @@ from typing import Any
 
 from cellblock.wire import lines
 
+Pieces = tuple[tuple[int, int], ...]
+"""Ranges of a chunk that hold data, counted from its start."""
+
 
 @dataclass(slots=True)
 class Told:
-    """A file by its path inside. A regular one has a `size`, and chunks as the sender names them; None is a hole."""
+    """A file by its path inside. A regular one has a `size`, and those chunks that hold data: their numbers, names that
+    the sender gives them, and where in each the data is.
+
+    The names of one file have one `same` above 0, and the same chunks, which are told once.
+    """
 
     path: str
     kind: int
@@ -26,6 +33,22 @@ class Told:
     target: str = ""
     same: int = 0
     chunks: list[Any] = field(default_factory=list)
+
+
+def by_chunk(ranges: Iterable[tuple[int, int]], length: int) -> Iterator[tuple[int, Pieces]]:
+    """Ranges of a file that hold data, in their order, by chunks of a length: each that has any, by its number."""
+    number, pieces = 0, list[tuple[int, int]]()
+    for at, stop in ranges:
+        while at < stop:
+            if pieces and at // length != number:
+                yield number, tuple(pieces)
+                pieces = []
+            number, start = divmod(at, length)
+            end = min(stop - at + start, length)
+            pieces.append((start, end))
+            at += end - start
+    if pieces:
+        yield number, tuple(pieces)
 
 
 def write(numbers: Mapping[str, int], rows: Iterable[Told], **paths: Iterable[str]) -> int:
@@ -40,11 +63,13 @@ def _items(
     numbers: Mapping[str, int], rows: Iterable[Told], paths: Mapping[str, Iterable[str]]
 ) -> Iterator[tuple[str, object]]:
     yield from numbers.items()
-    before = ""
+    before, told = "", set[int]()
     for one in rows:
         plain = [*_cut(before, one.path), one.kind, one.mode, one.modified_ns, one.size, one.target, one.same]
-        yield "rows", {"row": plain, "chunks": one.chunks}
+        yield "rows", {"row": plain, "chunks": None if one.same in told else one.chunks}
         before = one.path
+        if one.same:
+            told.add(one.same)
     for name, some in paths.items():
         for path in some:
             yield name, _cut(before, path)
@@ -65,13 +90,16 @@ def read(listed: int, take: Callable[[int], object] = int) -> Iterator[tuple[str
 
     `take` is as in `lines.read`.
     """
-    before = ""
+    before, told = "", dict[int, list[Any]]()
     with open(listed, "rb") as file:
         file.seek(0)
         for name, item in lines.read(file, take):
             if name == "rows":
                 shared, rest, *plain = item["row"]
-                plain.append(item["chunks"])
+                chunks = told[plain[-1]] if item["chunks"] is None else item["chunks"]
+                if plain[-1]:
+                    told[plain[-1]] = chunks
+                plain.append(chunks)
             elif type(item) is list:
                 shared, rest = item
             else:

@@ -9,9 +9,9 @@ import hashlib
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from cellblock.cell import Lost
@@ -37,8 +37,8 @@ _KINDS: dict[int, Literal["file", "directory", "link", "pipe"]] = {
 }
 
 
-_Names = tuple[str, ...]
-"""Of chunks, as init calls them; "" is a hole."""
+_Names = tuple[tuple[int, str], ...]
+"""Of the chunks that hold data: their numbers, and init's names of them."""
 
 
 class SavedFiles:
@@ -80,8 +80,8 @@ class SavedFiles:
                         file = self._file(item, new, take)
                         told._files[file[0][_PATH]] = file
             for row, names in told._files.values():
-                if not has.issuperset(chunks := row[_CHUNKS]):
-                    new.addresses(row[_SIZE], names, dict(zip(names, chunks, strict=True)))
+                if not has.issuperset(row[_CHUNKS]):
+                    new.addresses(row[_SIZE], names, _addresses(row, names))
         finally:
             os.close(store)
         return told
@@ -89,8 +89,8 @@ class SavedFiles:
     def _file(self, told: Told, new: _New, take: Callable[[int], object]) -> tuple[Row, _Names]:
         path = _inside(told.path)
         before = self._files.get(path)
-        names = tuple(chunk[0] if chunk else "" for chunk in told.chunks)
-        known = dict(zip(before[1], before[0][_CHUNKS], strict=True)) if before is not None else {}
+        names = tuple((number, name) for number, name, _ in told.chunks)
+        known = _addresses(*before) if before is not None else {}
         file = File(
             path=path if before is None else before[0][_PATH],
             kind=_KINDS[told.kind],
@@ -115,6 +115,11 @@ _FILES = Rows(File)
 _PATH, _SIZE, _CHUNKS, _SAME = map([one.name for one in fields(File)].index, ("path", "size", "chunks", "same"))
 
 
+def _addresses(row: Row, names: _Names) -> dict[str, str]:
+    """The addresses of a file's chunks by their names."""
+    return {name: row[_CHUNKS][number] for number, name in names}
+
+
 @dataclass(slots=True)
 class _New:
     """Chunks of init's store: `put` takes those whose bytes are not among those of `has`."""
@@ -125,15 +130,20 @@ class _New:
 
     def addresses(self, size: int, names: _Names, known: Mapping[str, str]) -> tuple[str, ...]:
         """The addresses of a file's chunks, which are had from now on. Some are `known` by the chunks' names."""
-        return tuple(
-            self._address(name, min(CHUNK_BYTES, size - number * CHUNK_BYTES), known)
-            for number, name in enumerate(names)
-        )
+        found = [""] * -(-size // CHUNK_BYTES)
+        for number, name in names:
+            found[number] = self._had(known.get(name), partial(_read, self.store, name))
+        for some in (slice(-1), slice(-1, None)):  # the last may be shorter
+            if "" in (part := found[some]):
+                length = CHUNK_BYTES if some.stop else size - (len(found) - 1) * CHUNK_BYTES
+                hole = self._had(_of_hole(length), partial(bytes, length))
+                found[some] = [address or hole for address in part]
+        return tuple(found)
 
-    def _address(self, name: str, length: int, known: Mapping[str, str]) -> str:
-        address = known.get(name) if name else _of_hole(length)
+    def _had(self, address: str | None, read: Callable[[], bytes]) -> str:
+        """The address of bytes, which are read and put if they are not had."""
         if address is None or address not in self.has:
-            data = _read(self.store, name) if name else bytes(length)
+            data = read()
             address = address_of(data)
             if address not in self.has:
                 self.has.add(address)
@@ -162,17 +172,19 @@ def _number_of(path: str) -> int:
 
 def _holes(size: int, chunks: list[Any]) -> tuple[tuple[int, int], ...]:
     """Ranges without data, from and to."""
-    found: list[tuple[int, int]] = []
+    starts = ((number * CHUNK_BYTES, pieces) for number, _, pieces in chunks)
+    return tuple(_between(((at + start, at + end) for at, pieces in starts for start, end in pieces), size))
+
+
+def _between(ranges: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """Rest of a file, from and to, beside ranges in their order."""
     at = 0
-    for number, chunk in enumerate(chunks):
-        start = number * CHUNK_BYTES
-        for begin, end in chunk[1] if chunk else ():
-            if start + begin > at:
-                found.append((at, start + begin))
-            at = start + end
+    for start, end in ranges:
+        if start > at:
+            yield at, start
+        at = end
     if at < size:
-        found.append((at, size))
-    return tuple(found)
+        yield at, size
 
 
 def _unkept(path: str) -> Lost:
@@ -222,7 +234,7 @@ async def packed(files: Sequence[File], fetch: Fetch) -> tuple[int, int]:
 def _wanted(files: Sequence[File]) -> list[str]:
     """The addresses that files need, each once."""
     check(files)
-    return list(dict.fromkeys(address for file in files for address, pieces in _parts(file) if pieces))
+    return list(dict.fromkeys(address for file in files for _, address, _ in _parts(file)))
 
 
 def _append(pack: int, chunks: Mapping[str, bytes], places: dict[str, int]) -> None:
@@ -248,6 +260,9 @@ def check(files: Sequence[File]) -> None:
             raise ValueError(f"{file.path!r:.200} is no file of a kind, or of a mode, that sessions have")
         if file.kind == "file" and len(file.chunks) != -(-file.size // CHUNK_BYTES):
             raise ValueError(f"{file.path!r:.200} has another size than its chunks")
+        ends = [end for hole in file.holes for end in hole]
+        if ends != sorted(ends) or not 0 <= min(ends, default=0) <= max(ends, default=0) <= file.size:
+            raise ValueError(f"{file.path!r:.200} has holes that are not in it, one after another")
         paths.add(file.path)
         if file.kind == "directory":
             directories.add(file.path)
@@ -255,28 +270,13 @@ def check(files: Sequence[File]) -> None:
 
 def _told(file: File, places: dict[str, int]) -> Told:
     root, name = next((root, name) for root, name in _ROOTS.items() if file.path.startswith(name))
-    chunks: list[object] = []
-    for number, (address, pieces) in enumerate(_parts(file)):
-        length = min(CHUNK_BYTES, file.size - number * CHUNK_BYTES)
-        sparse = pieces != [(0, length)]
-        chunks.append([[places[address], length], pieces, sparse] if pieces else None)
+    chunks = [(number, places[address], pieces) for number, address, pieces in _parts(file)]
     kind = next(number for number, kind in _KINDS.items() if kind == file.kind)
     path = root + file.path.removeprefix(name)
     return Told(path, kind, file.mode, file.modified_ns, file.size, file.target, file.same, chunks)
 
 
-def _parts(file: File) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    """Each chunk's address, and where it holds data, counted from its start."""
-    holes = iter((*file.holes, (file.size, file.size)))
-    hole = next(holes)
-    for number, address in enumerate(file.chunks):
-        start, end = number * CHUNK_BYTES, min((number + 1) * CHUNK_BYTES, file.size)
-        pieces, at = [], start
-        while at < end:
-            while hole[1] <= at < file.size:
-                hole = next(holes)
-            stop = min(max(hole[0], at), end)
-            if stop > at:
-                pieces.append((at - start, stop - start))
-            at = end if hole[0] >= end else hole[1]
-        yield address, pieces
+def _parts(file: File) -> Iterator[tuple[int, str, filelists.Pieces]]:
+    """Each chunk that holds data: its number, its address, and where in it, counted from its start."""
+    for number, pieces in filelists.by_chunk(_between(file.holes, file.size), CHUNK_BYTES):
+        yield number, file.chunks[number], pieces

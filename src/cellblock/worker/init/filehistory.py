@@ -2,7 +2,8 @@
 
 Runs in init, over the directories that a session may write to. What changed is told by inode, size and time of
 change, none of which the code inside can set; of what changed, the contents are copied to a store that the session
-does not see, in chunks that unchanged parts share with the copy before.
+does not see, in chunks that unchanged parts share with the copy before. Holes cost nothing, nor do further names of one
+file.
 
 A time of change has the grain of the kernel's clock, unless the kernel makes it finer for a file that was looked at
 (Linux 6.13). Where it does not, a file that changed just before it was looked at is looked at again. A page that a
@@ -24,19 +25,21 @@ import itertools
 import os
 import signal
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from cellblock.wire import filelists
-from cellblock.wire.filelists import Told
-from cellblock.worker.init.trees import Tree, allowed, move, remove
+from cellblock.wire.filelists import Pieces, Told
+from cellblock.worker.init.trees import Place, Places, Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
 LARGE_BYTES = 8 * CHUNK_BYTES
 """From here on a file is copied later, where it can be."""
-Pieces = tuple[tuple[int, int], ...]
+_STATES_OF_FILES = 2
+"""So many times the most files that there can be are remembered of all checkpoints, each that was changed anew."""
 _GRAIN_NS = 20_000_000
 _SLICE_SECONDS = 0.005
 _WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -45,35 +48,35 @@ _WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Chunk:
     """A file of the store; it goes when nothing refers to it any more.
 
-    `pieces` are where it holds data, from and to; the rest are holes, of which there are some if it is `sparse`.
+    `pieces` are where it holds data, from and to; the rest are holes.
     """
 
-    __slots__ = ("_name", "_store", "pieces", "sparse")
+    __slots__ = ("_name", "_store", "pieces")
     _made = 0
 
     _name: Any
 
-    def __init__(self, store: int, data: bytes, pieces: Pieces) -> None:
+    def __init__(self, store: int, length: int, pieces: Pieces, data: list[bytes]) -> None:
         Chunk._made += 1
         self._store, self._name, self.pieces = store, str(Chunk._made), pieces
-        self.sparse = pieces != ((0, len(data)),)
         file = os.open(self._name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=store)
         try:
-            os.ftruncate(file, len(data))
-            for start, end in pieces:
-                _write_whole(file, memoryview(data)[start:end], start)
+            os.ftruncate(file, length)
+            for (start, _), piece in zip(pieces, data, strict=True):
+                _write_whole(file, memoryview(piece), start)
         finally:
             os.close(file)
 
     @property
     def row(self) -> tuple[object, ...]:
         """Fields for a `Foreign` in another session."""
-        return self._name, self.pieces, self.sparse
+        return self._name, self.pieces
 
-    def read(self) -> bytes:
+    def read(self) -> list[bytes]:
+        """The bytes of each piece."""
         file = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._store)
         try:
-            return os.read(file, CHUNK_BYTES)
+            return _read(file, 0, self.pieces)
         finally:
             os.close(file)
 
@@ -87,34 +90,33 @@ class Foreign(Chunk):
 
     __slots__ = ()
 
-    def __init__(self, store: int, name: Any, pieces: Pieces, *, sparse: bool) -> None:
-        self._store, self._name, self.pieces, self.sparse = store, name, pieces, sparse
+    def __init__(self, store: int, name: Any, pieces: Pieces) -> None:
+        self._store, self._name, self.pieces = store, name, pieces
 
     def __del__(self) -> None:
         """It is not ours."""
 
 
 class Packed(Foreign):
-    """A chunk in a file of the host's, at a place and of a length. It holds data where its pieces say."""
+    """A chunk in a file of the host's, from a place on. It holds data where its pieces say."""
 
     __slots__ = ()
 
-    def read(self) -> bytes:
-        start, length = self._name
-        return os.pread(self._store, length, start)
+    def read(self) -> list[bytes]:
+        return _read(self._store, self._name, self.pieces)
 
 
 @dataclass(slots=True)
 class Content:
-    """A regular file's bytes; None is a chunk that is a hole. There are fewer while it is being copied."""
+    """A regular file's bytes: the chunks that hold data, by their numbers. Some lack while it is being copied."""
 
     size: int
-    chunks: list[Chunk | None] = field(default_factory=list)
+    chunks: dict[int, Chunk] = field(default_factory=dict)
 
     @property
-    def is_whole(self) -> bool:
-        """True if all of it was copied."""
-        return len(self.chunks) * CHUNK_BYTES >= self.size
+    def is_sparse(self) -> bool:
+        """True if it has holes."""
+        return sum(end - start for chunk in self.chunks.values() for start, end in chunk.pieces) < self.size
 
 
 Stamp = tuple[int, int, int]
@@ -138,23 +140,24 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One checkpoint's files, and the paths that could not be kept: going back leaves these as they are then."""
+    """One checkpoint's files, and the places that could not be kept: going back leaves these as they are then."""
 
-    entries: dict[str, Entry]
-    missed: tuple[str, ...] = ()
+    entries: dict[Place, Entry]
+    missed: dict[Place, None] = field(default_factory=dict)
+    fresh: int = 0
+    """How many entries are not those of the checkpoint before."""
 
-    def missing(self, path: str) -> bool:
-        """True if a path, or one above it, could not be kept."""
-        return any(path == one or path.startswith(one + "/") for one in self.missed)
+    def missing(self, place: Place) -> bool:
+        """True if a place, or one above it, could not be kept."""
+        return bool(self.missed) and any(one in self.missed for one in place.ways())
 
 
 @dataclass(slots=True)
 class _Copying:
-    """A file that is copied after the look at it: what it is to become, what it was before, and a descriptor of it."""
+    """A file that is copied after the look at it: what it is to become, what copies it, and a descriptor of it."""
 
-    path: str
     content: Content
-    before: Content | None
+    steps: Iterator[None]
     file: int
 
     def end(self) -> None:
@@ -176,74 +179,92 @@ class FileHistory:
         self._store = store
         self._device = next(iter(self._trees.values())).device
         self._kept: dict[int, Kept] = {}
-        self._known: dict[str, tuple[Stamp | None, Entry]] = {}
+        self._known: dict[Place, tuple[Stamp | None, Entry]] = {}
         self._fine = _has_fine_times(store)
         self._find_mapped = mapped
         self._mapped: frozenset[int] = frozenset()
         self._spared = 0
-        self._forgotten: int | None = None
-        self._taken: dict[str, Entry] = {}
+        self._most = _STATES_OF_FILES * (os.statvfs(next(iter(self._trees))).f_files or sys.maxsize)
+        self._forgotten: tuple[int, str] | None = None
+        self._taken: dict[Place, Entry] = {}
         self._copying: list[_Copying] = []
         self.copied = 0
         """Number of files that have been copied after the look at them, and can be written to again."""
         self._exported: Kept | None = None
-        self._told: dict[str, int] = {}
+        self._told: dict[Place, int] = {}
         self._tellings = 0
         self.spare: Callable[[], bool] = lambda: False
         """Lets go of what others keep of the store; whether there was anything."""
+        self.between: Callable[[], object] = lambda: None
+        """Called again and again while much is looked at or copied."""
         signal.signal(signal.SIGIO, signal.SIG_IGN)  # somebody waits for the end of a lease, and is not served sooner
         self.keep(0)
-        self._ways = [(path, os.open(path, _WAY)) for path in self._known if self._leads_to_mount(path)]
+        self._ways = {place: os.open(str(place), _WAY) for place in self._known if self._leads_to_mount(place)}
 
-    def _leads_to_mount(self, path: str) -> bool:
+    def _leads_to_mount(self, place: Place) -> bool:
         """True if something is mounted in a directory, or in one below it."""
-        if self._known[path][1].kind != stat.S_IFDIR:
+        if self._known[place][1].kind != stat.S_IFDIR:
             return False
-        with os.scandir(path) as entries:
+        with os.scandir(str(place)) as entries:
             return any(
                 entry.stat(follow_symlinks=False).st_dev != self._device
-                or (entry.path in self._known and self._leads_to_mount(entry.path))
+                or (place.at(entry.name) in self._known and self._leads_to_mount(place.at(entry.name)))
                 for entry in entries
             )
 
     # ------------------------------------------------------------------------------------------ keeping
 
-    def keep(self, number: int, *, spared: int = 0) -> int | None:
+    def keep(self, number: int, *, spared: int = 0) -> tuple[int, str] | None:
         """Remember the files as they are.
 
-        Where the store has no room, the oldest checkpoints are forgotten for it, all but the newest `spared`; the last
-        that was, None where none was. Large files are left to `copy_more`.
+        Where the store has no room, or too many files are remembered, the oldest checkpoints are forgotten for it, all
+        but the newest `spared`; the last that was, and the limit that it was for, None where none was. Large files are
+        left to `copy_more`.
         """
         self._spared = spared
         known = self._known
-        entries: dict[str, Entry] = {}
+        entries: dict[Place, Entry] = {}
         self._taken = entries
         mapped, self._mapped = self._mapped, frozenset()  # one that was mapped since has left a time of change
-        missed: list[str] = []
-        for path, found in self._scan(missed):
-            was = known.get(path)
+        missed: list[Place] = []
+        linked: dict[Stamp, Entry] = {}
+        fresh = 0
+        for place, found in self._scan(missed):
+            self.between()
+            was = known.get(place)
             stamp = _stamp(found)
             if was is not None and was[0] == stamp and found.st_ino not in mapped and was[1].kind == _kind(found):
-                entries[path] = was[1]
+                entries[place] = was[1]
                 continue
             was = None  # what it holds may have to make room
-            entry = self._take(path, found, missed)
+            entry = linked.get(stamp) or self._take(place, found, missed)
             if entry is None:
                 continue
-            entries[path] = entry
+            entries[place] = entry
+            fresh += 1
+            if entry.same:
+                linked[stamp] = entry
             settled = self._fine or found.st_ctime_ns < time.time_ns() - _GRAIN_NS
-            known[path] = (stamp if settled else None, entry)
-        for path in known.keys() - entries.keys():
-            del known[path]
+            known[place] = (stamp if settled else None, entry)
+        for place in known.keys() - entries.keys():
+            del known[place]
         for one in [one for one in self._copying if not os.fstat(one.file).st_nlink]:  # who deleted it has its room
             while one in self._copying:
                 self._copy_chunk(one)
         if any(entry.kind == stat.S_IFREG for entry in entries.values()):
             self._mapped = self._find_mapped(self._device)
-        self._kept[number] = Kept(entries, tuple(missed))
+        self._kept[number] = Kept(entries, dict.fromkeys(missed), fresh)
+        while len(self._kept) > spared + 1 and self._remembered > self._most:
+            self._forget_oldest("max_files")
         return self._last_forgotten()
 
-    def _last_forgotten(self) -> int | None:
+    @property
+    def _remembered(self) -> int:
+        """Number of entries of all checkpoints, those that they share counted once."""
+        _, oldest = min(self._kept.items())
+        return len(oldest.entries) - oldest.fresh + sum(kept.fresh for kept in self._kept.values())
+
+    def _last_forgotten(self) -> tuple[int, str] | None:
         forgotten, self._forgotten = self._forgotten, None
         return forgotten
 
@@ -252,13 +273,14 @@ class FileHistory:
         """True if all that is kept was copied."""
         return not self._copying
 
-    def settle(self) -> int | None:
+    def settle(self) -> tuple[int, str] | None:
         """Copy what is left to be copied; the last checkpoint that was forgotten for it, if one was."""
         while self._copying:
             self._copy_chunk(self._copying[0])
+            self.between()
         return self._last_forgotten()
 
-    def copy_more(self) -> int | None:
+    def copy_more(self) -> tuple[int, str] | None:
         """Copy some of what is left to be copied; the last checkpoint that was forgotten for it, if one was."""
         until = time.monotonic() + _SLICE_SECONDS
         while self._copying and time.monotonic() < until:
@@ -267,24 +289,25 @@ class FileHistory:
 
     def _copy_chunk(self, one: _Copying) -> None:
         try:
-            if not one.content.is_whole:
-                one.content.chunks.append(self._chunk_with_room(one.file, one.content, one.before))
+            next(one.steps)
+        except StopIteration:
+            pass
         except OSError:
-            self._miss(one)
+            self._miss(one.content)
         else:
-            if not one.content.is_whole:
-                return
+            return
         self._copying.remove(one)
         one.end()
         self.copied += 1
 
-    def _miss(self, one: _Copying) -> None:
+    def _miss(self, content: Content) -> None:
         """A file could not be kept after all."""
-        self._known.pop(one.path, None)
-        for number, kept in self._kept.items():
-            if one.path in kept.entries and kept.entries[one.path].held is one.content:
-                del kept.entries[one.path]
-                self._kept[number] = Kept(kept.entries, (*kept.missed, one.path))
+        for place in [place for place, (_, entry) in self._known.items() if entry.held is content]:
+            del self._known[place]
+        for kept in self._kept.values():
+            for place in [place for place, entry in kept.entries.items() if entry.held is content]:
+                del kept.entries[place]
+                kept.missed[place] = None
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Let go of the files of checkpoints."""
@@ -297,15 +320,19 @@ class FileHistory:
 
     def _make_room(self) -> bool:
         """Forget the oldest checkpoint that may be, with the last of them what is known; False where there is none."""
-        numbers = sorted(self._kept)
-        if len(numbers) <= self._spared:
+        if len(self._kept) <= self._spared:
             return self.spare()
-        self._forgotten = numbers[0]
-        self.forget(numbers[:1])
+        self._forget_oldest("max_disk_mb")
         if not self._kept:
-            for path in self._known.keys() - self._taken.keys():
-                del self._known[path]
+            for place in self._known.keys() - self._taken.keys():
+                del self._known[place]
         return True
+
+    def _forget_oldest(self, limit: str) -> None:
+        """For a limit, by its name."""
+        oldest = min(self._kept)
+        self.forget([oldest])
+        self._forgotten = oldest, limit
 
     @property
     def store(self) -> int:
@@ -330,7 +357,7 @@ class FileHistory:
         """A memory file that lists a checkpoint's files."""
         self.settle()
         kept = self._kept[number]
-        return filelists.write({}, _rows(kept.entries), missed=kept.missed)
+        return filelists.write({}, _rows(kept.entries), missed=map(str, kept.missed))
 
     def told(self, number: int, since: int) -> int:
         """The same for the host, which has the telling `since`: if that was the last, only what is other than then.
@@ -340,13 +367,12 @@ class FileHistory:
         self.settle()
         kept = self._kept[number]
         before = self._told if since == self._tellings else {}
-        ways = {path for path, _ in self._ways}
-        told = {path: entry.serial for path, entry in kept.entries.items() if path not in ways}
-        new = {path: kept.entries[path] for path, serial in told.items() if before.get(path) != serial}
-        gone = (path for path in before if path not in told)
+        told = {place: entry.serial for place, entry in kept.entries.items() if place not in self._ways}
+        new = {place: kept.entries[place] for place, serial in told.items() if before.get(place) != serial}
+        gone = (str(place) for place in before if place not in told)
         self._told, self._tellings = told, self._tellings + 1
         numbers = {"number": self._tellings, "since": since if before else 0}
-        return filelists.write(numbers, _rows(new), gone=gone, missed=kept.missed)
+        return filelists.write(numbers, _rows(new), gone=gone, missed=map(str, kept.missed))
 
     def release(self) -> None:
         """Note that the export was taken over."""
@@ -356,16 +382,18 @@ class FileHistory:
         """Make the files what another session's were, as its `export` or the host lists them, and that checkpoint 0;
         the paths that could not be. Takes time by how much is there: all of it is copied. Closes both descriptors."""
         try:
-            entries = {path: self._known[path][1] for path, _ in self._ways}
-            homeless, missed = list[str](), list[str]()
+            entries = {place: self._known[place][1] for place in self._ways}
+            homeless, missed = list[str](), dict[Place, None]()
+            places = Places(tree.place for tree in self._trees.values())
             for name, told in filelists.read(listed):
-                if name == "missed":
-                    missed.append(told)
-                elif told.path.startswith(tuple(f"{root}/" for root in self._trees)):
-                    entries[told.path] = _entry(told, store)
-                else:  # a mount has taken its place
-                    homeless.append(told.path)
-            self._kept[-1] = Kept(entries, tuple(missed))
+                place = places.of(path := told if name == "missed" else told.path)
+                if place is None:  # a mount has taken its place
+                    homeless.append(path)
+                elif name == "missed":
+                    missed[place] = None
+                else:
+                    entries[place] = _entry(told, store)
+            self._kept[-1] = Kept(entries, missed)
             failed = self.rewind(-1) + homeless
         finally:
             self._kept.pop(-1, None)
@@ -374,79 +402,62 @@ class FileHistory:
         self.keep(0)
         return failed
 
-    def _scan(self, missed: list[str]) -> Iterator[tuple[str, os.stat_result]]:
+    def _scan(self, missed: list[Place]) -> Iterator[tuple[Place, os.stat_result]]:
         for tree in self._trees.values():
             yield from tree.scan(missed)
 
     def _opened(self, path: str, flags: int) -> contextlib.AbstractContextManager[int]:
         return next(tree for root, tree in self._trees.items() if path.startswith(root + "/")).opened(path, flags)
 
-    def _take(self, path: str, found: os.stat_result, missed: list[str]) -> Entry | None:
+    def _take(self, place: Place, found: os.stat_result, missed: list[Place]) -> Entry | None:
         kind = _kind(found)
         held: Content | str | None = None
         try:
             if kind == stat.S_IFREG:
-                held = self._copy_later(path) if found.st_size >= LARGE_BYTES else None
-                held = held or self._copy(path, self._content(path))
+                held = self._copy(place, later=found.st_blocks * 512 >= LARGE_BYTES) if found.st_size else Content(0)
             elif kind == stat.S_IFLNK:
-                held = allowed(os.readlink, path)
+                held = allowed(os.readlink, str(place))
             elif kind == stat.S_IFSOCK:  # whoever listens at it is gone when the session goes back
                 return None
         except FileNotFoundError:
             return None
         except OSError:
-            missed.append(path)
+            missed.append(place)
             return None
         same = found.st_ino if kind == stat.S_IFREG and found.st_nlink > 1 else 0
         return Entry(kind, stat.S_IMODE(found.st_mode), found.st_mtime_ns, held, same)
 
-    def _content(self, path: str) -> Content | None:
-        """Content of a file when it was last looked at."""
-        _, entry = self._known.get(path, (None, None))
-        return entry.held if entry is not None and isinstance(entry.held, Content) else None
-
-    def _copy_later(self, path: str) -> Content | None:
-        """Content of a file that is to be copied later; None where somebody may write to it meanwhile, or needs its
-        room."""
-        with self._opened(path, os.O_RDONLY) as opened:
-            file = os.dup(opened)
-        try:
-            room = os.fstatvfs(file)
-            if room.f_bavail * room.f_frsize < os.fstat(file).st_size:
-                raise OSError(errno.ENOSPC, "who deletes the file is to have its room")
-            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        except OSError:
-            os.close(file)
-            return None
-        content = Content(os.fstat(file).st_size)
-        self._copying.append(_Copying(path, content, self._content(path), file))
+    def _copy(self, place: Place, *, later: bool) -> Content:
+        """A file's content, which is copied now, or `later` where it can be."""
+        _, entry = self._known.get(place, (None, None))
+        before = entry.held if entry is not None and isinstance(entry.held, Content) else Content(0)
+        with self._opened(str(place), os.O_RDONLY) as opened:
+            content = Content(os.fstat(opened).st_size)
+            if later and (file := _leased(opened)) is not None:
+                self._copying.append(_Copying(content, self._copy_to(content, file, before), file))
+            else:
+                for _ in self._copy_to(content, opened, before):
+                    self.between()
         return content
 
-    def _copy(self, path: str, before: Content | None) -> Content:
-        with self._opened(path, os.O_RDONLY) as file:
-            content = Content(os.fstat(file).st_size)
-            while not content.is_whole:
-                content.chunks.append(self._chunk_with_room(file, content, before))
-            return content
+    def _copy_to(self, content: Content, file: int, before: Content) -> Iterator[None]:
+        """Copy a file, chunk by chunk: those of before where they are the same."""
+        for number, pieces in filelists.by_chunk(_data(file, content.size), CHUNK_BYTES):
+            data = _read(file, number * CHUNK_BYTES, pieces)
+            chunk = before.chunks.get(number)
+            if chunk is None or chunk.pieces != pieces or chunk.read() != data:
+                length = min(CHUNK_BYTES, content.size - number * CHUNK_BYTES)
+                chunk = self._chunk_with_room(length, pieces, data)
+            content.chunks[number] = chunk
+            yield
 
-    def _chunk_with_room(self, file: int, content: Content, before: Content | None) -> Chunk | None:
+    def _chunk_with_room(self, length: int, pieces: Pieces, data: list[bytes]) -> Chunk:
         while True:
             try:
-                return self._chunk(file, content, before)
+                return Chunk(self._store, length, pieces, data)
             except OSError as error:
                 if error.errno != errno.ENOSPC or not self._make_room():
                     raise
-
-    def _chunk(self, file: int, content: Content, before: Content | None) -> Chunk | None:
-        """The next chunk of a file: that of before where it is the same."""
-        number = len(content.chunks)
-        start = number * CHUNK_BYTES
-        pieces = _pieces(file, start, min(start + CHUNK_BYTES, content.size))
-        if not pieces:
-            return None
-        data = os.pread(file, CHUNK_BYTES, start)
-        old = before.chunks[number] if before is not None and number < len(before.chunks) else None
-        return old if old is not None and old.read() == data else Chunk(self._store, data, pieces)
 
     # ---------------------------------------------------------------------------------------- rewinding
 
@@ -459,28 +470,31 @@ class FileHistory:
         failed = list(kept.missed)
         self._move_ways_back(failed)
         live = dict(self._scan(failed))
-        later = [path for path, found in live.items() if not self._belongs(path, found, kept)]
-        for path in sorted(later, key=len, reverse=True):
-            with _noting(path, failed):
-                remove(path, live.pop(path))
-        first: dict[int, str] = {}
+        later = [place for place, found in live.items() if not self._belongs(place, found, kept)]
+        for place in reversed(later):  # what is in a directory before it
+            self.between()
+            with _noting(place, failed):
+                remove(str(place), live.pop(place))
+        first: dict[int, Place] = {}
         changed = [
-            path for path, entry in kept.entries.items() if not self._unchanged(path, entry, live.get(path), first)
+            place for place, entry in kept.entries.items() if not self._unchanged(place, entry, live.get(place), first)
         ]
-        for path in changed:
-            with _noting(path, failed):
-                self._put(path, kept.entries[path], live.get(path), first)
-        for path in sorted(kept.entries, key=len, reverse=True):
-            if kept.entries[path].kind == stat.S_IFDIR:
-                with _noting(path, failed):
-                    _settle_directory(path, kept.entries[path])
+        for place in changed:
+            self.between()
+            with _noting(place, failed):
+                self._put(place, kept.entries[place], live.get(place), first)
+        for place in reversed(kept.entries):
+            if kept.entries[place].kind == stat.S_IFDIR:
+                with _noting(place, failed):
+                    _settle_directory(str(place), kept.entries[place])
         self._know(kept.entries, frozenset(failed))
-        return sorted(set(failed))
+        return [str(place) for place in dict.fromkeys(failed)]
 
-    def _move_ways_back(self, failed: list[str]) -> None:
+    def _move_ways_back(self, failed: list[Place]) -> None:
         """Put each directory that leads to a mount where it was; what is there instead goes with all that is new."""
-        for number, (path, way) in enumerate(self._ways):
-            with _noting(path, failed):
+        for number, (place, way) in enumerate(self._ways.items()):
+            path = str(place)
+            with _noting(place, failed):
                 if os.readlink(f"/proc/self/fd/{way}") == path:
                     continue
                 if os.path.lexists(path):
@@ -488,22 +502,23 @@ class FileHistory:
                     move(path, f"{root}/{number}.{time.time_ns()}")
                 move(os.readlink(f"/proc/self/fd/{way}"), path)
 
-    def _belongs(self, path: str, found: os.stat_result, kept: Kept) -> bool:
-        entry = kept.entries.get(path)
-        return (entry is not None and entry.kind == _kind(found)) or (entry is None and kept.missing(path))
+    def _belongs(self, place: Place, found: os.stat_result, kept: Kept) -> bool:
+        entry = kept.entries.get(place)
+        return (entry is not None and entry.kind == _kind(found)) or (entry is None and kept.missing(place))
 
-    def _unchanged(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> bool:
+    def _unchanged(self, place: Place, entry: Entry, live: os.stat_result | None, first: dict[int, Place]) -> bool:
         """True if a path is what it was, by all that is known of it."""
-        stamp, known = self._known.get(path, (None, None))
+        stamp, known = self._known.get(place, (None, None))
         if live is None or known is not entry or stamp != _stamp(live) or live.st_ino in self._mapped:
             return False
         if entry.kind == stat.S_IFDIR and entry.mode & stat.S_IRWXU != stat.S_IRWXU:
             return False
         if entry.same:
-            first.setdefault(entry.same, path)
+            first.setdefault(entry.same, place)
         return True
 
-    def _put(self, path: str, entry: Entry, live: os.stat_result | None, first: dict[int, str]) -> None:
+    def _put(self, place: Place, entry: Entry, live: os.stat_result | None, first: dict[int, Place]) -> None:
+        path = str(place)
         if entry.kind == stat.S_IFDIR:
             if live is None:
                 os.mkdir(path, 0o700)
@@ -519,12 +534,12 @@ class FileHistory:
         if entry.kind == stat.S_IFIFO:
             if live is None:
                 os.mkfifo(path)
-        elif entry.same and entry.same in first and _linked(path, first[entry.same], live):
+        elif entry.same and entry.same in first and _linked(path, str(first[entry.same]), live):
             return
         elif isinstance(entry.held, Content):
             self._write(path, entry.held, live)
         if entry.same:
-            first[entry.same] = path
+            first[entry.same] = place
         os.chmod(path, entry.mode)
         _set_times(path, entry)
 
@@ -533,35 +548,34 @@ class FileHistory:
             os.unlink(path)
             live = None
         with self._opened(path, os.O_RDWR | os.O_CREAT) as file:
-            if any(chunk is None or chunk.sparse for chunk in content.chunks):
+            if content.is_sparse:
                 os.ftruncate(file, 0)
             os.ftruncate(file, content.size)
-            for number, chunk in enumerate(content.chunks):
-                if chunk is None:
-                    continue
-                data, place = chunk.read(), number * CHUNK_BYTES
-                if live is None or os.pread(file, CHUNK_BYTES, place) != data:
-                    for start, end in chunk.pieces:
-                        _write_whole(file, memoryview(data)[start:end], place + start)
+            for number, chunk in content.chunks.items():
+                self.between()
+                for (start, _), data in zip(chunk.pieces, chunk.read(), strict=True):
+                    place = number * CHUNK_BYTES + start
+                    if live is None or os.pread(file, len(data), place) != data:
+                        _write_whole(file, memoryview(data), place)
 
-    def _know(self, entries: dict[str, Entry], failed: frozenset[str]) -> None:
+    def _know(self, entries: dict[Place, Entry], failed: frozenset[Place]) -> None:
         """Look at the files as they are now: what has not changed then is what `entries` says."""
         known = {}
-        for path, found in self._scan([]):
-            entry = entries.get(path)
+        for place, found in self._scan([]):
+            entry = entries.get(place)
             if entry is not None:
-                stamp, was = self._known.get(path, (None, None))
+                stamp, was = self._known.get(place, (None, None))
                 sure = self._fine or (was is entry and stamp == _stamp(found))
-                known[path] = (_stamp(found) if sure and path not in failed else None, entry)
+                known[place] = (_stamp(found) if sure and place not in failed else None, entry)
         self._known = known
 
 
-def _rows(entries: dict[str, Entry]) -> Iterator[Told]:
-    for path, entry in entries.items():
-        told = Told(path, entry.kind, entry.mode, entry.modified_ns, same=entry.same)
+def _rows(entries: dict[Place, Entry]) -> Iterator[Told]:
+    for place, entry in entries.items():
+        told = Told(str(place), entry.kind, entry.mode, entry.modified_ns, same=entry.same)
         if isinstance(entry.held, Content):
             told.size = entry.held.size
-            told.chunks = [None if chunk is None else chunk.row for chunk in entry.held.chunks]
+            told.chunks = [(number, *chunk.row) for number, chunk in entry.held.chunks.items()]
         else:
             told.target = entry.held or ""
         yield told
@@ -570,13 +584,28 @@ def _rows(entries: dict[str, Entry]) -> Iterator[Told]:
 def _entry(told: Told, store: int) -> Entry:
     held: Content | str | None = told.target or None
     if told.kind == stat.S_IFREG:
-        held = Content(told.size, [None if chunk is None else _foreign(store, *chunk) for chunk in told.chunks])
+        held = Content(told.size, {number: _foreign(store, *chunk) for number, *chunk in told.chunks})
     return Entry(told.kind, told.mode, told.modified_ns, held, told.same)
 
 
-def _foreign(store: int, name: Any, pieces: list[list[int]], sparse: bool) -> Chunk:
+def _foreign(store: int, name: Any, pieces: list[list[int]]) -> Chunk:
     kind = Foreign if isinstance(name, str) else Packed
-    return kind(store, name, tuple((start, end) for start, end in pieces), sparse=sparse)
+    return kind(store, name, tuple((start, end) for start, end in pieces))
+
+
+def _leased(opened: int) -> int | None:
+    """A descriptor of a file to which nobody can write until its lease ends; None where somebody may, or where whoever
+    deletes it needs its room."""
+    room, found = os.fstatvfs(opened), os.fstat(opened)
+    if room.f_bavail * room.f_frsize < found.st_blocks * 512:
+        return None
+    file = os.dup(opened)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError:
+        os.close(file)
+        return None
+    return file
 
 
 def _has_fine_times(directory: int) -> bool:
@@ -594,20 +623,22 @@ def _has_fine_times(directory: int) -> bool:
     return True
 
 
-def _pieces(file: int, start: int, end: int) -> Pieces:
-    """Ranges of a part of a file that hold data, counted from the part's start."""
-    found, at = [], start
-    while at < end:
+def _data(file: int, size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of a file that hold data, from and to."""
+    at = 0
+    while at < size:
         try:
-            at = os.lseek(file, at, os.SEEK_DATA)
-            if at >= end:
-                break
-            stop = min(os.lseek(file, at, os.SEEK_HOLE), end)
+            start = os.lseek(file, at, os.SEEK_DATA)
+            at = os.lseek(file, start, os.SEEK_HOLE)
         except OSError:  # nothing but hole up to the end
-            break
-        found.append((at - start, stop - start))
-        at = stop
-    return tuple(found)
+            return
+        if start < size:
+            yield start, min(at, size)
+
+
+def _read(file: int, start: int, pieces: Pieces) -> list[bytes]:
+    """Bytes of pieces that are counted from a start."""
+    return [os.pread(file, end - begin, start + begin) for begin, end in pieces]
 
 
 def _stamp(found: os.stat_result) -> Stamp:
@@ -619,12 +650,12 @@ def _kind(found: os.stat_result) -> int:
 
 
 @contextlib.contextmanager
-def _noting(path: str, failed: list[str]) -> Iterator[None]:
+def _noting(place: Place, failed: list[Place]) -> Iterator[None]:
     """Go on with the other paths where one cannot be put right, and note it."""
     try:
         yield
     except OSError:
-        failed.append(path)
+        failed.append(place)
 
 
 def _linked(path: str, other: str, live: os.stat_result | None) -> bool:

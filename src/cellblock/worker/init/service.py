@@ -68,6 +68,7 @@ class Service:
         """After the beginning of which checkpoint a process of a cell ended that init had adopted."""
         self._gives_way = False
         self._look_at = time.monotonic() + IDLE_SECONDS
+        self._history.between = self._look_in_time
         self._answers: dict[object, Callable[[Message, list[int]], None]] = {
             "supervise": self._supervise,
             "seal": self._seal,
@@ -97,9 +98,7 @@ class Service:
         while True:
             pause = max(0.0, self._look_at - time.monotonic()) if self._history.is_settled else 0.0
             ready = self._ready.poll(pause * 1000)
-            if time.monotonic() >= self._look_at:  # calls that come without a pause must not put it off
-                self._look_at = time.monotonic() + IDLE_SECONDS
-                self._border.look(self._look, self._end_unseen)
+            self._look_in_time()  # calls that come without a pause must not put it off
             if not ready:
                 self._border.carry_out("copy files", self._copy_more)
             for descriptor, _ in ready:
@@ -110,6 +109,11 @@ class Service:
             self._supervisor.copies = self._watch.frozen
             for descriptor, happened in ready:
                 self._border.carry_out("supervise", partial(self._supervisor.serve, descriptor, happened))
+
+    def _look_in_time(self) -> None:
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + IDLE_SECONDS
+            self._border.look(self._look, self._end_unseen)
 
     def _hear(self, descriptor: int) -> None:
         if self._captures.hear(descriptor):
@@ -132,7 +136,7 @@ class Service:
     def _copy_more(self) -> None:
         """Copy a piece of the large files that are still to be copied."""
         if (full := self._history.copy_more()) is not None:
-            self._let_go(full, "max_disk_mb")
+            self._let_go(*full)
 
     def _look(self) -> None:
         """At what the session's processes hold, and its frozen copies."""
@@ -241,7 +245,7 @@ class Service:
         self._budget.spared, self._budget.reserved = 2 if message["tentative"] else 1, False
         self._history.forget(forgotten)
         if (full := self._history.keep(number, spared=self._budget.spared - 1)) is not None:
-            self._let_go(full, "max_disk_mb")
+            self._let_go(*full)
         if self._peak is not None:
             self._peak.find()
             self._peak.reset()
@@ -261,7 +265,7 @@ class Service:
 
     def _settle(self) -> None:
         if (full := self._history.settle()) is not None:
-            self._let_go(full, "max_disk_mb")
+            self._let_go(*full)
 
     def _adopt(self, message: Message, descriptors: list[int]) -> None:
         """A frozen copy was woken and is the worker now, or a branch's first process."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar, TypeVar
+from weakref import WeakValueDictionary
 
 from cellblock.worker.confine.syscalls import (
     RESOLVE_BENEATH,
@@ -25,32 +26,95 @@ _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+class Place:
+    """A path, as a name in a directory's place, or a root. Of each path there is one while anything refers to it: many
+    paths take no more than their names, however deep they are.
+    """
+
+    __slots__ = ("__weakref__", "_below", "above", "name")
+    _directory: ClassVar[tuple[Place | None, str]] = (None, "")
+    """The directory whose path was needed last, and it."""
+
+    def __init__(self, above: Place | None, name: str) -> None:
+        self.above, self.name = above, name
+        self._below: WeakValueDictionary[str, Place] | None = None
+
+    def at(self, name: str) -> Place:
+        """The place of a name in this directory."""
+        if self._below is None:
+            self._below = WeakValueDictionary()
+        found = self._below.get(name)
+        if found is None:
+            found = self._below[name] = Place(self, name)
+        return found
+
+    def ways(self) -> Iterator[Place]:
+        """This place and those above it, from here to the root."""
+        place: Place | None = self
+        while place is not None:
+            yield place
+            place = place.above
+
+    def __str__(self) -> str:
+        """The path."""
+        if self.above is None:
+            return self.name
+        if Place._directory[0] is not self.above:
+            names = [one.name for one in self.above.ways()]
+            Place._directory = (self.above, "/".join(reversed(names)))
+        return f"{Place._directory[1]}/{self.name}"
+
+
+class Places:
+    """The places of paths below some roots. A path in the directory of the one before is found by its name alone."""
+
+    def __init__(self, roots: Iterable[Place]) -> None:
+        self._roots = {str(root): root for root in roots}
+        self._last: tuple[str, Place] | None = None
+
+    def of(self, path: str) -> Place | None:
+        """The place of a path; None below no root."""
+        directory, _, name = path.rpartition("/")
+        if self._last is None or self._last[0] != directory:
+            root = next((root for root in self._roots if path.startswith(root + "/")), None)
+            if root is None:
+                return None
+            place = self._roots[root]
+            for one in directory[len(root) + 1 :].split("/") if directory != root else ():
+                place = place.at(one)
+            self._last = directory, place
+        return self._last[1].at(name)
+
+
 class Tree:
     """One directory of the session's, and all that is below it on the same file system."""
 
     def __init__(self, root: str) -> None:
         self.root = root
+        self.place = Place(None, root)
         self._directory = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self.device = os.stat(root).st_dev
 
-    def scan(self, missed: list[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """Every path with what it is, directories before what is in them; those that are too long are `missed`."""
-        pending = [self.root]
+    def scan(self, missed: list[Place]) -> Iterator[tuple[Place, os.stat_result]]:
+        """Every place with what it is, directories before what is in them; those that are too long are `missed`."""
+        pending = [self.place]
         while pending:
             directory = pending.pop()
-            if len(directory) > _LONGEST_PATH:
+            path = str(directory)
+            if len(path) > _LONGEST_PATH:
                 missed.append(directory)
                 continue
             try:
-                found = allowed(_list, directory)
+                found = allowed(_list, path)
             except OSError:  # replaced or removed while we look
                 continue
-            for path, what in found:
+            for name, what in found:
                 if what.st_dev != self.device:
                     continue
-                yield path, what
+                place = directory.at(name)
+                yield place, what
                 if stat.S_ISDIR(what.st_mode):
-                    pending.append(path)
+                    pending.append(place)
 
     @contextlib.contextmanager
     def opened(self, path: str, flags: int) -> Iterator[int]:
@@ -108,5 +172,10 @@ def _restore_mode(path: str, mode: int) -> None:
 
 
 def _list(directory: str) -> list[tuple[str, os.stat_result]]:
-    with os.scandir(directory) as entries:
-        return [(entry.path, entry.stat(follow_symlinks=False)) for entry in entries]
+    """Names with what they are, found from the directory itself: a long path is gone through once."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | _SAFE)
+    try:
+        with os.scandir(opened) as entries:
+            return [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    finally:
+        os.close(opened)
