@@ -214,7 +214,7 @@ class Gates:
             return value if kind in _TEXTS else self._read_called(value, kind, called)
         swapped = self._swapped.get((kind, name))
         if swapped is not None:
-            return types.SimpleNamespace(**{name: swapped(self._world, value)})
+            return Holding(name, swapped(self._world, value))
         if kind in self.known_reads(name):
             return value
         if (rule := never_read(name)) is not None:
