@@ -76,6 +76,10 @@ class Ctx:
     def __exit__(self, *e):
         print("out", e[0] and e[0].__name__)
         return self.swallow
+ticks = []
+def tick():
+    ticks.append(1)
+    return len(ticks) % 5 == 0
 def gen(*a):
     try:
         for one in a:
@@ -98,7 +102,7 @@ LISTS = ("[]", "[1, 2, 3]", "[3, 1, 2]", "['b', 'a']", "[1, 'a', None]", "[[1], 
 TUPLES = ("()", "(1,)", "(1, 2)", "('a', 'b', 'c')", "MyTuple([1])", "Point(1)", "Point(3, 4)", "(1, (2, 3))")
 SETS = ("set()", "{1, 2}", "frozenset([2, 3])", "MySet('ab')", "{'a'}", "{1: 2}.keys()", "{'a': 1}.items()")
 MAPS = ("{}", "{'a': 1}", "{1: 'x', 2: 'y'}", "MyDict(b=2)", "Missing(c=3)", "OrderedDict(z=1)", "defaultdict(list)", "Counter('aab')", "ChainMap({'a': 1}, {'b': 2})", "UserDict(u=1)", "types.MappingProxyType({'p': 1})")
-ITERATORS = ("iter([1, 2])", "(x for x in (1, 2))", "range(4)", "range(5, 0, -2)", "map(str, [1, 2])", "zip('ab', [1, 2])", "enumerate('ab')", "reversed([1, 2])", "(x for x in 'xyz')", "itertools.count(3)", "deque([1, 2], 3)", "filter(None, [0, 1])", "itertools.chain([1], [2])", "itertools.islice('abcd', 1, 3)")
+ITERATORS = ("iter([1, 2])", "(x for x in (1, 2))", "range(4)", "range(5, 0, -2)", "map(str, [1, 2])", "zip('ab', [1, 2])", "enumerate('ab')", "reversed([1, 2])", "(x for x in 'xyz')", "deque([1, 2], 3)", "filter(None, [0, 1])", "itertools.chain([1], [2])", "itertools.islice('abcd', 1, 3)")
 FUNCTIONS = ("len", "str", "int", "add", "lambda *a: a", "lambda x: -x", "Plain", "partial(add, 1)", "operator.itemgetter(0)", "Plain().method", "None", "max", "lambda x, y: x", "repr", "'abc'.find", "list.append", "bool", "sorted")
 OTHERS = ("None", "...", "NotImplemented", "Plain()", "Plain(1, k=2)", "Data()", "Data(2, [1])", "Frozen()", "Colour.RED", "slice(1, None)", "slice(None, None, -1)", "ValueError('v')", "KeyError('k')", "UserList([1])", "UserString('us')", "date(2024, 2, 29)", "datetime.datetime(2024, 1, 31, 12, 30)", "timedelta(days=1, hours=-3)", "time(1, 2)", "re.compile('a(b)?')", "re.match('(a)(?P<n>b)?', 'ab')", "object", "int", "Plain", "ExceptionGroup('g', [ValueError(1), TypeError(2)])", "types.SimpleNamespace(s=1)", "list[int]", "int | str", "Ctx()", "Ctx(True)", "contextlib.nullcontext(5)")
 SPECS = ("''", "'>8'", "'08.2f'", "'x'", "'+,d'", "'^10'", "'%'", "'#b'", "'*<6'", "'e'", "'s'", "'%Y-%m'", "'_'", "'q'", "'.3'", "'=+8'", "'n'")
@@ -383,6 +387,8 @@ METHODS = (
     *"neg pos abs invert eq ne lt le gt ge hash bool int float complex index round trunc floor ceil len length_hint getitem setitem delitem missing contains iter next reversed".split(),
     *"call enter exit repr str bytes format get set delete getattr getattribute setattr delattr dir init new init_subclass set_name class_getitem instancecheck await aiter anext aenter aexit copy deepcopy sizeof match_args".split(),
 )  # fmt: skip
+_STEPPING = {"next": "StopIteration", "getitem": "IndexError", "anext": "StopAsyncIteration"}
+"""Methods that are called until they raise this."""
 USES = r"""
 show(k <O> <a>)
 show(<a> <O> k)
@@ -545,7 +551,9 @@ class Prober:
             answer = choose.choice(ANSWERS)
             if name == "getattribute":
                 answer = choose.choice(("return ('got', a)", "raise AttributeError('own')"))
-            lines.append(f"    def __{name}__(self, *a{', **k' if choose.random() < 0.3 else ''}): {answer}")
+            if name in _STEPPING:
+                answer = f"if tick(): raise {_STEPPING[name]}\n        {answer}"
+            lines.append(f"    def __{name}__(self, *a{', **k' if choose.random() < 0.3 else ''}):\n        {answer}")
             if choose.random() < 0.06:
                 lines[-1] = f"    __{name}__ = {choose.choice(('None', '3', 'lambda *a: 4', 'len', 'staticmethod(lambda *a: 6)', 'classmethod(lambda *a: 7)', 'partial(print, 1)', 'str'))}"
         lines.append(f"k = K{_ARGUMENTS.get(base[1:-1], choose.choice(('()', '()', '()', '()', '(1)', '([1, 2])')))}")
