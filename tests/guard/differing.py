@@ -1,138 +1,152 @@
 """Runs probes under the guard and under CPython, cell by cell in one namespace each, and tells what differs."""
 
+# ruff: noqa: E501 - patterns
+
 from __future__ import annotations
 
 import contextlib
 import io
 import re
 import signal
-import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from probes import Prober
+from probes import PRELUDE, Prober
 
 from cellblock.errors import SourceRejected
 from cellblock.guard.world import World
 from cellblock.policy import RARE, Policy
 
-PROBES = 120
-"""Probes of one program."""
 _SECONDS = 2
+"""Of the processor, after which a probe is left out that CPython has not done with; the guard has ten times as long."""
+_LATE = "late"
+_REFUSED = "refused"
+_REFUSALS = re.compile(r"SecurityError|that is granted \[import\]|\[size\]|doesn't apply to a '|type object 'range' has no")
+"""What the documents say is refused, or is told by another error."""
 _MASKED = (
     (re.compile(r" (?:at|@) 0x[0-9a-f]+"), ""),
-    (re.compile(r"<(?:built-in |bound )?(?:function|method)[^>]*>+|<(?:slot wrapper|method-wrapper)[^>]*>|<itertools\.\w+ object>|<(?:generator|\w+) object [^>]*>+|count\([^)]*\)|repeat\([^)]*\)"), "<callable>"),
-    (re.compile(r"(?:builtin_function_or_method|method_descriptor|wrapper_descriptor|method-wrapper|\bmethod\b|\bfunction\b)"), "function"),
+    (
+        re.compile(
+            r"<(?:built-in |bound )?(?:function|method)[^<>]*(?:<[^<>]*>[^<>]*)*>|<(?:slot wrapper|method-wrapper)[^>]*>"
+            r"|<[\w.]+ object(?: [^>]*)?>|\b(?:count|repeat)\([^)]*\)"
+        ),
+        "<object>",
+    ),
+    (re.compile(r"builtin_function_or_method|method_descriptor|wrapper_descriptor|method-wrapper|\bmethod\b"), "function"),
     (re.compile(r"'(?:\w+\.)+(\w+)'"), r"'\1'"),
     (re.compile(r"'(?:count|repeat|cycle|chain|zip_longest|generator)'"), "'iterator'"),
-    (re.compile(r"\b\d{14,16}\b"), "id"),
+    (re.compile(r"\b\d{14,16}\b"), "<id>"),
 )
-_ARGUMENTS = re.compile(
-    r"TypeError:? .*(?:takes (?:no|exactly|at most|at least|from|\d+)|expected (?:at least |at most )?\d+ argument|expected (?:at least|at most)|missing |unexpected keyword|invalid keyword|multiple values|positional-only|needs an argument|requires |doesn't apply to|must have at least|got \d+|keyword argument).*"
+"""What is no difference: addresses, and kinds of what the guard has in the place of functions and iterators."""
+_OF_ARGUMENTS = re.compile(
+    r"TypeError:? .*(?:takes |expected (?:at |\d)|missing |unexpected keyword|invalid keyword|multiple values"
+    r"|positional-only|needs an argument|requires |doesn't apply to|must have at least|got \d|keyword argument)"
 )
 """Errors about what a call was given, which are worded by what takes it."""
 
 
-def _told(written: str, error: BaseException | None) -> str:
-    if error is not None:
-        notes = getattr(error, "__notes__", "")
-        try:
-            message = str(error)
-        except Exception as failed:
-            message = f"str: {type(failed).__name__} {failed}"
-        written += f"{type(error).__name__}: {message} {notes}"
-        if type(error.__context__) is not type(None): written += f" [{type(error.__context__).__name__}]"
-        if type(error.__cause__) is not type(None): written += f" [from {type(error.__cause__).__name__}]"
-    for pattern, by in _MASKED:
-        written = pattern.sub(by, written)
-    return written
-
-
-class _Plain:
-    def __init__(self) -> None:
-        self.globals: dict[str, Any] = {"__name__": "__main__"}
-
-    def run(self, source: str) -> str:
-        written = io.StringIO()
-        error: BaseException | None = None
-        with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
-            try:
-                exec(compile(source, "<cell 1>", "exec", dont_inherit=True), self.globals)
-            except BaseException as raised:
-                error = raised
-        if isinstance(error, _Late):
-            return "timeout"
-        return _told(written.getvalue(), error)
-
-
-class _Guarded:
-    def __init__(self) -> None:
-        self.written: list[str] = []
-        self.world = World(Policy(also=RARE), write=lambda stream, text: self.written.append(text))
-
-    def run(self, source: str) -> str:
-        self.written.clear()
-        world, error = self.world, None
-        try:
-            program = world.check(source, "<cell 1>")
-            world.ending.begin()
-            for code in world.run(program):
-                eval(code, world.globals)
-        except SourceRejected as raised:
-            return f"refused: {raised}"
-        except BaseException as raised:
-            error = raised
-        finally:
-            world.ending.end()
-        return _told("".join(self.written), error)
-
-
-def _alike(got: str, want: str) -> bool:
-    """True if two differ in how they word what is wrong with arguments, and in nothing else."""
-    ours, theirs = got.split("\n"), want.split("\n")
-    return len(ours) == len(theirs) and all(
-        one == other or (bool(_ARGUMENTS.match(other)) and one.startswith("TypeError") and "<l" not in one)
-        for one, other in zip(ours, theirs)
-    )
-
-
 class _Late(BaseException):
-    """A probe takes too long."""
+    pass
 
 
 def _late(*_: object) -> None:
     raise _Late
 
 
-def differences(seed: int, count: int = PROBES, stats: Any = None) -> Iterator[dict[str, str]]:
-    stats = Counter() if stats is None else stats
-    plain, guarded = _Plain(), _Guarded()
-    signal.signal(signal.SIGALRM, _late)
-    for source in Prober(seed).program(count):
-        stats["probes"] += 1
-        sys.stderr.write("") 
-        signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+def differences(seed: int, count: int) -> Iterator[tuple[str, str, str]]:
+    """Probes that do not do under the guard as under CPython: their sources, and what either shows."""
+    plain, guarded = _plain(), _guarded()
+    before = signal.signal(signal.SIGVTALRM, _late)
+    try:
+        for source in (PRELUDE, *Prober(seed).probes(count)):
+            want, got = _timed(plain, source, _SECONDS), _timed(guarded, source, 10 * _SECONDS)
+            if want != _LATE and not _alike(want, got) and got != _REFUSED and not _REFUSALS.search(got):
+                yield source, want, got
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _timed(run: Callable[[str], str], source: str, seconds: float) -> str:
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        return run(source)
+    except _Late:
+        return _LATE
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def _plain() -> Callable[[str], str]:
+    space: dict[str, Any] = {"__name__": "__main__"}
+
+    def run(source: str) -> str:
+        written = io.StringIO()
+        with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
+            try:
+                code = compile(source, "<cell 1>", "exec", dont_inherit=True)
+            except SyntaxError as raised:
+                error: BaseException | None = raised
+            else:
+                error = _evaluated([code], space)
+        return _told(written.getvalue(), error)
+
+    return run
+
+
+def _guarded() -> Callable[[str], str]:
+    written: list[str] = []
+    world = World(Policy(also=RARE), write=lambda stream, text: written.append(text))
+
+    def run(source: str) -> str:
+        written.clear()
         try:
-            want = plain.run(source)
-        except _Late:
-            want = "timeout"
-        signal.setitimer(signal.ITIMER_REAL, 10)
+            program = world.check(source, "<cell 1>")
+        except SourceRejected:
+            return _REFUSED
+        except SyntaxError as raised:
+            return _told("", raised)
+        world.ending.begin()
         try:
-            got = guarded.run(source)
-        except _Late:
-            got = "timeout"
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if got == want or _alike(got, want):
-            stats["same"] += 1
-            stats["fine" if "Error" not in got.split("\n")[-1] else "failing"] += 1
-            continue
-        if want == "timeout":
-            continue
-        if got.startswith("refused:") or "SecurityError" in got or "that is granted" in got or "doesn't apply to a" in got or "type object 'range' has no" in got or re.search(r"\[\w+\]", got) and "[size]" in got:
-            stats["refused"] += 1
-            kind = "refused"
-        else:
-            kind = "differs"
-            stats["differs"] += 1
-        yield {"kind": kind, "seed": seed, "source": source, "want": want, "got": got}
+            error = _evaluated(world.run(program), world.globals)
+        finally:
+            world.ending.end()
+        return _told("".join(written), error)
+
+    return run
+
+
+def _evaluated(codes: list[Any], space: dict[str, Any]) -> BaseException | None:
+    try:
+        for code in codes:
+            eval(code, space)
+    except _Late:
+        raise
+    except BaseException as error:
+        return error
+    return None
+
+
+def _told(written: str, error: BaseException | None) -> str:
+    """What was printed, and the error with its notes and the kinds of those behind it."""
+    if error is not None:
+        behind = [type(one).__name__ for one in (error.__context__, error.__cause__)]
+        written += f"{type(error).__name__}: {_text(error)} {getattr(error, '__notes__', '')} {behind}"
+    for pattern, by in _MASKED:
+        written = pattern.sub(by, written)
+    return written
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as failed:
+        return f"no text: {type(failed).__name__}"
+
+
+def _alike(want: str, got: str) -> bool:
+    """True if two differ in how they word what is wrong with arguments, and in nothing else."""
+    theirs, ours = want.split("\n"), got.split("\n")
+    return len(ours) == len(theirs) and all(
+        one == other or (_OF_ARGUMENTS.match(other) is not None and one.startswith("TypeError") and "<lo" not in one)
+        for one, other in zip(ours, theirs, strict=True)
+    )

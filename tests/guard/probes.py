@@ -4,7 +4,7 @@ Where `grown` goes through forms in each other, these go through protocols: oper
 type, classes with any of the language's methods that answer well or badly, wrong arguments, and the library.
 """
 
-# ruff: noqa: E501 - tables of sources
+# ruff: noqa: E501, SIM905 - tables of sources
 
 from __future__ import annotations
 
@@ -455,23 +455,26 @@ _LEFT_OUT = re.compile(r"now|today|uuid[14]|utcnow|token|_c?getattr|setrecur|get
 _HEAVY = re.compile(r"\*\*|pow|<<|lshift|range|factorial|comb\b|perm\b|product|isqrt|prod|Decimal|ljust|rjust|center|zfill|expandtabs|\* ?|mul|repeat|bytes|bytearray|islice|indent|format|:|%|exp")
 
 
-def _called() -> tuple[tuple[str, str], ...]:
-    """Names of what may be called in the library and among built-ins, and of what type's they are."""
-    found = [(name, "") for name in dir(builtins) if name[0].islower()]
+def _called() -> tuple[str, ...]:
+    """Names of what may be called in the library and among built-ins."""
+    found = [name for name in dir(builtins) if name[0].islower()]
     for module in _MODULES:
         there = importlib.import_module(module)
         names = getattr(there, "__all__", None) or [one for one in vars(there) if one[0] != "_"]
-        found += [(f"{module}.{one}", "") for one in sorted(names) if callable(getattr(there, one, None)) and one[0].islower()]
-    return tuple(one for one in found if not _LEFT_OUT.search(one[0].rpartition(".")[2]))
+        found += [f"{module}.{one}" for one in sorted(names) if callable(getattr(there, one, None)) and one[0].islower()]
+    return tuple(one for one in found if not _LEFT_OUT.search(one.rpartition(".")[2]))
 
 
 def _methods() -> tuple[tuple[str, str], ...]:
+    """Types and the names of their methods."""
     space: dict[str, object] = {}
     exec(PRELUDE, space)
     found = []
-    for kind in _BUILT:
-        found += [(kind, one) for one in dir(space.get(kind) or getattr(builtins, kind, None)) if not one.startswith("_") or one in _SPECIAL]
-    return tuple(one for one in found if not _LEFT_OUT.search(one[1]))
+    for name in _BUILT:
+        kind = space.get(name) or getattr(builtins, name)
+        methods = [one for one in dir(kind) if callable(getattr(kind, one)) and (one[0] != "_" or one in _SPECIAL)]
+        found += [(name, one) for one in methods if not _LEFT_OUT.search(one)]
+    return tuple(found)
 
 
 _SPECIAL = frozenset(f"__{one}__" for one in METHODS)
@@ -485,9 +488,9 @@ class Prober:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
-    def program(self, count: int) -> list[str]:
-        """Sources of cells that run one after the other; the first is the same in all programs."""
-        return [PRELUDE, *(self._probe() for _ in range(count))]
+    def probes(self, count: int) -> list[str]:
+        """Sources of cells that run one after the other, behind one that has the prelude."""
+        return [self._probe() for _ in range(count)]
 
     def _probe(self) -> str:
         ways = (self._form, self._form, self._method, self._method, self._function, self._own, self._own)
@@ -503,10 +506,10 @@ class Prober:
                 return self.random.choice(SPECS)[1:-1]
             return self.random.choice(POOLS[letter])
 
-        return re.sub(r"<([a-zA-Z]0?)>", value, form).replace("\\n", "\n")
+        return re.sub(r"<([a-zA-Z]0?)>", value, form)
 
     def _form(self) -> str:
-        return self._fill(self.random.choice(FORMS))
+        return self._fill(self.random.choice(FORMS).replace("\\n", "\n"))
 
     def _given(self, kind: str = "") -> str:
         """Arguments: mostly such as fit somewhere."""
@@ -538,7 +541,7 @@ class Prober:
         )))
 
     def _function(self) -> str:
-        name, _ = self.random.choice(CALLED)
+        name = self.random.choice(CALLED)
         given = self._given()
         return self._fill(self.random.choice((f"show({name}({given}))", f"show({name}({given}))", f"f = {name}; show(f({given}))", f"show(list(map({name}, <l>)))", f"show((lambda *a, **k: {name}(*a, **k))({given}))")))
 

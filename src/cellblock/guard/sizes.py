@@ -190,7 +190,8 @@ def room(size: Any) -> Any:
 
 def digits(text: Any) -> Any:
     """A text that is to be read as an integer, in any base."""
-    size = str.__len__(text) if issubclass(type(text), str) else len(text) if issubclass(type(text), bytes | bytearray) else 0
+    kind = type(text)
+    size = str.__len__(text) if issubclass(kind, str) else len(text) if issubclass(kind, bytes | bytearray) else 0
     if size > MAX_BITS // 5:
         raise OverflowError("an integer of so many digits [size]")
     return text

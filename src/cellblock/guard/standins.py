@@ -21,9 +21,13 @@ _GUARD = __file__.rpartition("/")[0]
 _QUALNAME: Callable[[type], str] = vars(type)["__qualname__"].__get__
 
 
+def _is_guard(code: types.CodeType) -> bool:
+    return code.co_filename.startswith(_GUARD)
+
+
 def called(name: str, value: Any) -> Any:
     """The same value; a function of the guard's own under the name that code calls it by, which messages tell."""
-    if type(value) is types.FunctionType and "<" in value.__qualname__ and value.__code__.co_filename.startswith(_GUARD):
+    if type(value) is types.FunctionType and "<" in value.__qualname__ and _is_guard(value.__code__):
         value.__name__ = value.__qualname__ = name
     return value
 

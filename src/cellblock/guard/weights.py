@@ -25,14 +25,9 @@ PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...),
 _FLAT = frozenset((list, tuple, set, frozenset, deque))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
 _WRAPPERS = (types.SimpleNamespace, ChainMap, UserDict, UserList)
-_WRAPPING = frozenset(_WRAPPERS)
 """Classes that show what their attributes hold."""
-HOLDERS = (
-    list, tuple, set, frozenset, deque, dict, slice, BaseException, types.GenericAlias, MappingView, *_WRAPPERS,
-)  # fmt: skip
-
-
-_HELD = frozenset((*HOLDERS, *_VIEWS))
+_WRAPPING, _VIEWING = frozenset(_WRAPPERS), frozenset(_VIEWS)
+_HELD = _FLAT | _WRAPPING | _VIEWING | {dict, slice, BaseException, types.GenericAlias, MappingView}
 
 
 def holds(kind: type) -> bool:
@@ -124,4 +119,4 @@ def _parts(value: Any) -> Any:
         return [MappingView._mapping.__get__(value)]  # type: ignore[attr-defined]
     if types.GenericAlias in kinds:
         return [value.__args__]
-    return list(value) if kinds[0] in _VIEWS else ()
+    return () if _VIEWING.isdisjoint(kinds) else list(value)

@@ -213,7 +213,7 @@ def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
     return lambda world: lambda iterable, n=2, /, **options: function(iterable, n, **options)
 
 
-_REPLACED = names("chain count cycle repeat product permutations combinations combinations_with_replacement zip_longest")
+_REPLACED = names("chain count cycle repeat product permutations combinations zip_longest")
 _COUNTED = [name for name in ("tee", "batched") if hasattr(itertools, name)]
 _PLAIN_ITERTOOLS = names("compress islice pairwise")
 _FILTERING = names("dropwhile filterfalse starmap takewhile")
@@ -424,6 +424,7 @@ AUDITS = (
         },
         types=(
             *(TypeAudit(type=getattr(itertools, name), constructable=False) for name in _REPLACED),
+            TypeAudit(type=itertools.combinations_with_replacement, constructable=False),
             *(
                 audit(getattr(itertools, name), constructable=name not in _FILTERING | names("accumulate groupby"))
                 for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})

@@ -187,7 +187,7 @@ class Library:
         """`kind.__subclasses__`, which tells of those that the world knows."""
         known, own = self._world.types, self._world.classes.own
         real = self._class(kind, "__subclasses__")
-        return lambda: [one for one in _subclasses(real) if own(one) or one in known]
+        return lambda: [one for one in _subclasses(real) if own(one) or (one in known and real is not type)]
 
     def _class(self, kind: Any, name: str) -> type:
         kind = _real(kind)
