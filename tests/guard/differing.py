@@ -34,6 +34,7 @@ _MASKED = (
     ),
     (re.compile(r"builtin_function_or_method|method_descriptor|wrapper_descriptor|method-wrapper|\bmethod\b"), "function"),
     (re.compile(r"'(?:\w+\.)+(\w+)'"), r"'\1'"),
+    (re.compile(r"(?<=, not )(?:\w+\.)+(?=\w)"), ""),
     (re.compile(r"'(?:count|repeat|cycle|chain|zip_longest|generator)'"), "'iterator'"),
     (re.compile(r"\b\d{14,16}\b"), "<id>"),
 )

@@ -147,3 +147,19 @@ for wrong in (lambda: one.__delattr__("a"), lambda: one.__getattribute__("a"), l
         wrong()
     except (AttributeError, TypeError) as error:
         print(type(error).__name__, error)
+#: kinds-of-iterators
+import itertools
+from array import array
+from collections import Counter, OrderedDict, deque
+pairs = {1: 2}
+made = [
+    reversed(deque([1])), reversed(pairs.items()), reversed(pairs.values()), reversed(OrderedDict(a=1)), iter(array("i", [1])),
+    next(itertools.groupby("a"))[1], itertools.tee("a")[0], Counter("a").elements(), itertools.zip_longest("a"), iter(list[int]),
+]
+print([(hasattr(type(one), "__next__"), one.__iter__() is one) for one in made], [one.__next__() for one in made if one is not made[5]])
+#: numbers-with-truth-of-their-own
+from decimal import Decimal
+class Odd(Decimal):
+    def __bool__(self):
+        raise ValueError("own")
+print(repr(Odd("1.5")), Odd(2) + 1)
