@@ -107,7 +107,8 @@ def _parts(value: Any) -> Any:
     kinds = lineage(type(value))
     if dict in kinds:
         return [*dict.keys(value), *dict.values(value)]
-    if (flat := next((one for one in kinds if one in _FLAT), None)) is not None:
+    flat: Any = next((one for one in kinds if one in _FLAT), None)
+    if flat is not None:
         return list(flat.__iter__(value))
     if slice in kinds:
         return [value.start, value.stop, value.step]

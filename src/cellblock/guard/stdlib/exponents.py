@@ -28,7 +28,8 @@ class DecimalType(type):
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
         made: Any = decimal.Decimal(*given, **named) if cls is Decimal else type.__call__(cls, *given, **named)
-        if issubclass(type(made), decimal.Decimal) and decimal.Decimal.is_finite(made) and decimal.Decimal.__bool__(made):
+        known = decimal.Decimal
+        if issubclass(type(made), known) and known.is_finite(made) and known.__bool__(made):
             _, figures, exponent = decimal.Decimal.as_tuple(made)
             for one in (int(exponent), int(exponent) + len(figures)):
                 if abs(one) > LARGEST_EXPONENT + 1:
