@@ -89,10 +89,10 @@ class _Stepped:
         return self._delegating.awaited(type(self._steps).__anext__(self._steps))
 
 
-def _require(manager: Any, enter: str, leave: str, what: str) -> None:
-    for method, missed in ((enter, ""), (leave, f" (missed {leave} method)")):
-        if not hasattr(type(manager), method):
-            raise TypeError(f"{name_of(type(manager))!r} object does not support the {what} protocol{missed}")
+def _require(kind: type, enter: str, leave: str, what: str) -> None:
+    if not hasattr(kind, enter) or not hasattr(kind, leave):
+        missed = f" (missed {leave} method)" if hasattr(kind, enter) else ""
+        raise TypeError(f"{name_of(kind)!r} object does not support the {what} protocol{missed}")
 
 
 class Manager:
@@ -103,7 +103,7 @@ class Manager:
     def __init__(self, ending: Ending, manager: Any) -> None:
         self._ending = ending
         self._manager = manager
-        _require(manager, "__enter__", "__exit__", "context manager")
+        _require(type(manager), "__enter__", "__exit__", "context manager")
         self._exit: Any = type(manager).__exit__
 
     def __enter__(self) -> Any:
@@ -122,7 +122,7 @@ class AsyncManager:
         self._ending = ending
         self._delegating = delegating
         self._manager = manager
-        _require(manager, "__aenter__", "__aexit__", "asynchronous context manager")
+        _require(type(manager), "__aenter__", "__aexit__", "asynchronous context manager")
 
     async def __aenter__(self) -> Any:
         return await self._delegating.awaited(type(self._manager).__aenter__(self._manager))
