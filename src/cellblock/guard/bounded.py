@@ -21,7 +21,7 @@ from cellblock.guard.budget import afford
 from cellblock.guard.portions import fed, hashed, mixed, ticking
 from cellblock.guard.sizes import LARGE_BITS, room
 from cellblock.guard.steps import gathered
-from cellblock.guard.weights import HOLDERS, PLAIN, light, weigh
+from cellblock.guard.weights import PLAIN, holds, light, weigh
 
 _COMPARED = 10_000_000
 """Parts that C code may compare in one go: a tenth of a second."""
@@ -65,9 +65,17 @@ def _copied(kind: type) -> Callable[..., Any]:
         if type(values) is list or type(values) is tuple:
             afford(len(values) * _POINTER)
             return kind(values)
-        return kind(fed(values))
+        return kind(_measured(values))
 
     return copied
+
+
+def _measured(values: Any) -> Any:
+    """The same as `fed`, for what asks how long its argument is, too, after its iterator."""
+    found = fed(values)
+    if found is not values:
+        operator.length_hint(values, _SHORT)
+    return found
 
 
 def _pairs(values: Any) -> Any:
@@ -94,7 +102,7 @@ def _filed(kind: type) -> Callable[..., Any]:
 
     def filed(*given: Any, **named: Any) -> Any:
         for one in (*given[:1], *named.values()):
-            if isinstance(one, str | bytes | bytearray):
+            if issubclass(type(one), str | bytes | bytearray):
                 afford(len(one) * (_CHARACTER if kind is StringIO else 1))
         return kind(*given, **named)
 
@@ -103,7 +111,7 @@ def _filed(kind: type) -> Callable[..., Any]:
 
 def _writing(kind: Any) -> Callable[..., int]:
     def write(self: Any, given: Any, /) -> int:
-        if isinstance(given, str | bytes | bytearray):
+        if issubclass(type(given), str | bytes | bytearray):
             afford(len(given) * (_CHARACTER if kind is StringIO else 1))
         return kind.write(self, given)  # type: ignore[no-any-return]
 
@@ -135,7 +143,7 @@ def _one_by_one(values: Any) -> Any:
 
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
-    found = list(fed(iterable))
+    found = list(_measured(iterable))
     _sort(found, key=key, reverse=reverse)
     return found
 
@@ -173,8 +181,8 @@ def _quick(values: list[Any]) -> bool:
         return False
     if kinds & _TEXTS and _longest(values, kinds) * steps > _COPIED:
         return False
-    return not any(issubclass(kind, HOLDERS) for kind in kinds) or all(
-        steps * weigh(one) <= _COMPARED for one in ticking(values) if isinstance(one, HOLDERS)
+    return not any(map(holds, kinds)) or all(
+        steps * weigh(one) <= _COMPARED for one in ticking(values) if holds(type(one))
     )
 
 
@@ -288,7 +296,7 @@ def _extending(kind: Any, name: str) -> Callable[..., Any]:
         if type(values) is list or type(values) is tuple:
             afford(len(values) * _POINTER)
             return whole(self, values)  # type: ignore[no-any-return]
-        return whole(self, fed(values))  # type: ignore[no-any-return]
+        return whole(self, _measured(values) if kind is list else fed(values))  # type: ignore[no-any-return]
 
     return extending
 

@@ -233,22 +233,15 @@ def _format(value: Any, spec: str = "", /) -> str:
 def _iter(world: World) -> Callable[..., Any]:
     def iter(value: Any, /, *sentinel: Any) -> Any:
         if len(sentinel) == 1 and callable(value):
-            return _calls(world.calls(value), *sentinel)
+            function = world.calls(value)
+            return builtins.iter(lambda: function(), *sentinel)
         return builtins.iter(value, *sentinel)
 
     return iter
 
 
-def _calls(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
-    while True:
-        value = function()
-        if value is sentinel or value == sentinel:
-            return
-        yield value
-
-
 def _round(number: Any, ndigits: Any = None) -> Any:
-    if type(ndigits) is int and abs(ndigits) > 5000 and isinstance(number, int):
+    if type(ndigits) is int and abs(ndigits) > 5000 and issubclass(type(number), int):
         raise OverflowError(f"rounding to {ndigits} digits [size]")
     return round(number) if ndigits is None else round(number, ndigits)
 
@@ -271,7 +264,7 @@ def _sum(values: Any, /, start: Any = 0) -> Any:
             return sum((one for one in values), start)
         few = type(values) in (list, tuple) and len(values) <= _FEW
         return sum(values if few else ticking(values), start)
-    if isinstance(start, str | bytes | bytearray):
+    if issubclass(type(start), str | bytes | bytearray):
         return sum((), start)  # CPython says what to do instead
     total = start
     for value in values:

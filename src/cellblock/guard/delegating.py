@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cellblock.guard.anatomy import holder, lineage
+from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.signals import Ending
 
 _FORWARDED = frozenset(("send", "throw", "close"))
@@ -89,6 +89,12 @@ class _Stepped:
         return self._delegating.awaited(type(self._steps).__anext__(self._steps))
 
 
+def _require(kind: type, enter: str, leave: str, what: str) -> None:
+    if not hasattr(kind, enter) or not hasattr(kind, leave):
+        missed = f" (missed {leave} method)" if hasattr(kind, enter) else ""
+        raise TypeError(f"{name_of(kind)!r} object does not support the {what} protocol{missed}")
+
+
 class Manager:
     """Stands for a context manager in code that may be suspended: left alone where another thread ends that code."""
 
@@ -97,12 +103,8 @@ class Manager:
     def __init__(self, ending: Ending, manager: Any) -> None:
         self._ending = ending
         self._manager = manager
-        kind = type(manager)
-        try:
-            self._exit: Any = kind.__exit__
-            kind.__enter__  # noqa: B018
-        except AttributeError:
-            raise TypeError(f"{kind.__name__!r} object does not support the context manager protocol") from None
+        _require(type(manager), "__enter__", "__exit__", "context manager")
+        self._exit: Any = type(manager).__exit__
 
     def __enter__(self) -> Any:
         return type(self._manager).__enter__(self._manager)
@@ -120,9 +122,7 @@ class AsyncManager:
         self._ending = ending
         self._delegating = delegating
         self._manager = manager
-        if not hasattr(type(manager), "__aenter__") or not hasattr(type(manager), "__aexit__"):
-            name = type(manager).__name__
-            raise TypeError(f"{name!r} object does not support the asynchronous context manager protocol")
+        _require(type(manager), "__aenter__", "__aexit__", "asynchronous context manager")
 
     async def __aenter__(self) -> Any:
         return await self._delegating.awaited(type(self._manager).__aenter__(self._manager))

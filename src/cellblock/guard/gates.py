@@ -34,7 +34,7 @@ from cellblock.guard.printing import STREAMS, Settings
 from cellblock.guard.refusal import denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
-from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, module_name
+from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, called, module_name
 from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, of_instances, require_instance
 
@@ -52,6 +52,8 @@ _OF_CLASSES = frozenset(
     ]
 )
 """Attributes that a class of the code's own tells of itself though another class or its metaclass defines it."""
+_ASKED = {"__setattr__": "write", "__delattr__": "delete", "__getattribute__": "read"}
+"""Methods of `object` that take a name, and the gate that it goes through."""
 _DESCRIBED = frozenset(["__get__", "__set__", "__delete__"])
 _OF_FUNCTIONS = frozenset(["__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"])
 _OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
@@ -214,7 +216,7 @@ class Gates:
             return value if kind in _TEXTS else self._read_called(value, kind, called)
         swapped = self._swapped.get((kind, name))
         if swapped is not None:
-            return types.SimpleNamespace(**{name: swapped(self._world, value)})
+            return Holding(name, swapped(self._world, value))
         if kind in self.known_reads(name):
             return value
         if (rule := never_read(name)) is not None:
@@ -382,11 +384,8 @@ class Gates:
 
     def _checked_method(self, value: Any, name: str) -> Any:
         """`__setattr__` and the like of an object, bound: each name goes through the gates."""
-        if name == "__setattr__":
-            return lambda attribute, new: object.__setattr__(self.write(value, plain(attribute)), plain(attribute), new)
-        if name == "__delattr__":
-            return lambda attribute: object.__delattr__(self.delete(value, plain(attribute)), plain(attribute))
-        return lambda attribute: object.__getattribute__(self.read(value, plain(attribute)), plain(attribute))
+        method, ask = getattr(object, name), getattr(self, _ASKED[name])
+        return called(name, lambda one, /, *new: method(ask(value, plain(one)), plain(one), *new))
 
     # ------------------------------------------------------------------------------- classes
 

@@ -37,7 +37,7 @@ def _join(kind: Any, texts: list[type]) -> Callable[..., Any]:
 
     def join(self: Any, iterable: Any, /) -> Any:
         if type(iterable) is not list and type(iterable) is not tuple:
-            if not isinstance(iterable, Iterable):
+            if not issubclass(type(iterable), Iterable):
                 return whole(self, iterable)  # which says what is wrong
             iterable = list(iterable)
         count = len(iterable)
@@ -56,9 +56,9 @@ def _slow_length(parts: Any) -> int:
     """Of parts that may lie."""
     size = 0
     for part in parts:
-        if isinstance(part, str):
+        if issubclass(type(part), str):
             size += str.__len__(part)
-        elif isinstance(part, bytes | bytearray | memoryview):
+        elif issubclass(type(part), bytes | bytearray | memoryview):
             size += memoryview(part).nbytes
     return size
 
@@ -67,7 +67,7 @@ def _replace(kind: Any) -> Callable[..., Any]:
     whole, count_of = kind.replace, kind.count
 
     def replace(self: Any, old: Any, new: Any, /, count: Any = -1) -> Any:
-        if isinstance(new, kind):
+        if issubclass(type(new), kind):
             longer = len(memoryview(new)) if kind is not str else str.__len__(new)
             size = len(self)
             if longer * (size + 1) > _STEP:
@@ -82,10 +82,10 @@ def _translate(kind: Any) -> Callable[..., Any]:
     whole = kind.translate
 
     def translate(self: Any, table: Any, /) -> Any:
-        if isinstance(table, dict):
+        if issubclass(type(table), dict):
             longest = 1
             for one in dict.values(table):
-                if isinstance(one, str) and str.__len__(one) > longest:
+                if issubclass(type(one), str) and str.__len__(one) > longest:
                     longest = str.__len__(one)
             bear(len(self) * longest)
         return whole(self, table)
@@ -104,7 +104,7 @@ def _split(kind: Any, name: str) -> Callable[..., Any]:
                 return _in_steps(self, kind, sep)
             pieces = len(self) // 2 if sep is None else kind.count(self, sep)
         else:
-            pieces = kind.count(self, sep) if isinstance(sep, kind) and sep else 0
+            pieces = kind.count(self, sep) if issubclass(type(sep), kind) and sep else 0
         if pieces > MAX_PIECES:
             raise MemoryError(f"{pieces:,} pieces of a text [size]")
         afford(pieces * _PIECE)
@@ -116,7 +116,7 @@ def _split(kind: Any, name: str) -> Callable[..., Any]:
 
 def _is_slow(text: Any, part: Any) -> bool:
     """True if CPython takes long to find this in a text from its end, where it compares all of it at each place."""
-    return isinstance(part, str | bytes | bytearray) and len(part) > _SHORT and len(part) * len(text) > _SEARCHED
+    return issubclass(type(part), str | bytes | bytearray) and len(part) > _SHORT and len(part) * len(text) > _SEARCHED
 
 
 def _rsplit(kind: Any) -> Callable[..., Any]:
@@ -198,7 +198,7 @@ def _tabs(kind: Any) -> Callable[..., Any]:
     tab = "\t" if kind is str else b"\t"
 
     def expandtabs(self: Any, /, tabsize: Any = 8) -> Any:
-        if isinstance(tabsize, int) and int.__index__(tabsize) > 8:
+        if issubclass(type(tabsize), int) and int.__index__(tabsize) > 8:
             bear(len(self) + count_of(self, tab) * int.__index__(tabsize))
         return whole(self, tabsize)
 
@@ -210,7 +210,7 @@ def _strip(kind: Any, name: str) -> Callable[..., Any]:
     whole, left, right = getattr(kind, name), name != "rstrip", name != "lstrip"
 
     def strip(self: Any, chars: Any = None, /) -> Any:
-        if chars is None or not isinstance(chars, (str, bytes, bytearray)) or len(chars) <= MOST_STRIPPED:
+        if chars is None or not issubclass(type(chars), (str, bytes, bytearray)) or len(chars) <= MOST_STRIPPED:
             return whole(self, chars)
         whole(self, chars[:0])  # which says where they are of another kind
         wanted = set(chars)

@@ -16,7 +16,7 @@ from cellblock.guard.anatomy import lineage, namespace
 from cellblock.guard.audits import audit_of, audited
 from cellblock.guard.refusal import denied
 from cellblock.guard.signals import whole
-from cellblock.guard.standins import Module
+from cellblock.guard.standins import Module, called
 from cellblock.guard.tables import ModuleAudit, TypeAudit
 from cellblock.guard.trusted import trusts
 from cellblock.policy import Policy
@@ -162,7 +162,7 @@ class Importer:
                 value = getattr(real, one)
                 members[one] = self._handed(self._world.calls.giving(value) if one in audit.calling else value)
         for one, make in audit.replaced.items():
-            made = make(self._world)
+            made = called(one, make(self._world))
             members[one] = made = self._world.calls.giving(made) if one in audit.calling else made
             self._world.calls.grant(made)
         for one in audit.submodules:

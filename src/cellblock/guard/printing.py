@@ -30,7 +30,7 @@ class Stream:
         return f"<{self._name}>"
 
     def write(self, text: str) -> int:
-        if not isinstance(text, str):
+        if not issubclass(type(text), str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         text = str.__str__(text)
         self._write(self._name, text)
@@ -124,7 +124,7 @@ def printer(world: World) -> Callable[..., None]:
 
     def print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
         for what, given in (("sep", sep), ("end", end)):
-            if given is not None and not isinstance(given, str):
+            if given is not None and not issubclass(type(given), str):
                 raise TypeError(f"{what} must be None or a string, not {type(given).__name__}")
         sep, end = " " if sep is None else sep, "\n" if end is None else end
         if file is None and all(type(value) in _PLAIN for value in values):

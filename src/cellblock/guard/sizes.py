@@ -12,6 +12,7 @@ from decimal import Context, Decimal, getcontext
 from fractions import Fraction
 from typing import Any
 
+from cellblock.guard.anatomy import lineage
 from cellblock.guard.budget import afford
 from cellblock.guard.refusal import denied
 from cellblock.guard.weights import light
@@ -53,7 +54,7 @@ def multiply(left: Any, right: Any) -> Any:
         return left * (right if left.bit_length() < _FEW_BITS else _factor(left, right))
     if one in NUMBERS and other in NUMBERS:
         return left * right
-    if issubclass(one, Fraction) or issubclass(other, Fraction):
+    if Fraction in lineage(one) or Fraction in lineage(other):
         _require_ratio(left, right)
         return left * right
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
@@ -68,7 +69,7 @@ def multiply_by(present: Any, factor: Any) -> Any:
     one, other = type(present), type(factor)
     if one is int and other is int:
         return _factor(present, factor)
-    if issubclass(one, Fraction) or issubclass(other, Fraction):
+    if Fraction in lineage(one) or Fraction in lineage(other):
         _require_ratio(present, factor)
     if issubclass(one, _SEQUENCES) and hasattr(other, "__index__"):
         return _times(present, factor)
@@ -105,7 +106,7 @@ def _unit(kind: Any, sequence: Any) -> int:
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
     """`base ** exponent`, or `pow` with a modulus."""
     if modulus is not None:
-        if isinstance(base, int) and isinstance(exponent, int) and isinstance(modulus, int):
+        if issubclass(type(base), int) and issubclass(type(exponent), int) and issubclass(type(modulus), int):
             most = max(int.bit_length(modulus), 30)
             steps = max(int.bit_length(exponent), 1) * most * most + int.bit_length(base) * most
             if steps > _POWER_STEPS:
@@ -120,7 +121,7 @@ def power_by(base: Any, exponent: Any) -> Any:
         bits = 0
         if issubclass(type(base), int):
             bits = int.bit_length(base)
-        elif issubclass(type(base), Fraction):
+        elif Fraction in lineage(type(base)):
             bits = max(int(base.numerator).bit_length(), int(base.denominator).bit_length())
             if bits * abs(int.__index__(exponent)) > MAX_RATIO_BITS:
                 raise _too_large("a power", bits * abs(int.__index__(exponent)), MAX_RATIO_BITS)
@@ -145,7 +146,7 @@ def add(left: Any, right: Any) -> Any:
             raise MemoryError(f"{length(left) + length(right):,} items in one [size]")
         if length(left) + length(right) > _FEW_ITEMS:
             afford(left.__sizeof__() + right.__sizeof__())
-    elif isinstance(left, Fraction) or isinstance(right, Fraction):
+    elif Fraction in lineage(type(left)) or Fraction in lineage(type(right)):
         _require_ratio(left, right)
     return left + right
 
@@ -165,9 +166,9 @@ def add_by(present: Any, more: Any) -> Any:
 def _require_ratio(*numbers: Any) -> None:
     bits = 0
     for one in numbers:
-        if isinstance(one, Fraction):
+        if Fraction in lineage(type(one)):
             bits += int(one.numerator).bit_length() + int(one.denominator).bit_length()
-        elif isinstance(one, int):
+        elif issubclass(type(one), int):
             bits += int.bit_length(one)
     if bits > MAX_RATIO_BITS:
         raise _too_large("a fraction", bits, MAX_RATIO_BITS)
@@ -189,7 +190,8 @@ def room(size: Any) -> Any:
 
 def digits(text: Any) -> Any:
     """A text that is to be read as an integer, in any base."""
-    size = str.__len__(text) if isinstance(text, str) else len(text) if isinstance(text, bytes | bytearray) else 0
+    kind = type(text)
+    size = str.__len__(text) if issubclass(kind, str) else len(text) if issubclass(kind, bytes | bytearray) else 0
     if size > MAX_BITS // 5:
         raise OverflowError("an integer of so many digits [size]")
     return text
@@ -249,9 +251,9 @@ def _require_fields(text: Any, given: Any) -> None:
     light(given)
     if type(given) is tuple:
         size = sum(len(one) for one in given if type(one) in _TEXTS)
-    elif isinstance(given, dict):
+    elif issubclass(type(given), dict):
         longest = max((len(one) for one in dict.values(given) if type(one) in _TEXTS), default=0)
-        size = longest * text.count("%" if isinstance(text, str) else b"%")
+        size = longest * text.count("%" if issubclass(type(text), str) else b"%")
     else:
         return
     bear(size)
@@ -287,7 +289,7 @@ def narrow(function: Callable[..., Any], most: int = 10_000) -> Callable[..., An
 
 def require_narrow(value: object, most: int = 10_000) -> None:
     """That a width is no larger than this, or a text that stands for one no longer."""
-    size = value if isinstance(value, int) else len(value) if isinstance(value, str) else 0
+    size = value if issubclass(type(value), int) else len(value) if issubclass(type(value), str) else 0
     if size > most:
         raise MemoryError(f"a width of {size:,} [size]")
 
@@ -320,7 +322,7 @@ def from_bytes(kind: type[int]) -> Callable[..., int]:
     """`from_bytes` of `int` or an heir."""
 
     def bounded(bytes: Any, byteorder: Any = "big", *, signed: Any = False) -> int:
-        found = bytes if isinstance(bytes, (builtins.bytes, bytearray)) else builtins.bytes(bytes)
+        found = bytes if issubclass(type(bytes), (builtins.bytes, bytearray)) else builtins.bytes(bytes)
         if len(found) > MAX_BITS // 8:
             raise OverflowError(
                 f"an integer of {len(found) * 8:,} bits: more than {MAX_BITS:,} cannot be interrupted [size]"
@@ -336,7 +338,7 @@ def width(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def bounded(self: Any, /, *given: Any, **named: Any) -> Any:
         for one in (*given[:1], *named.values()):
-            if isinstance(one, int) and int.__index__(one) > MAX_WIDTH:
+            if issubclass(type(one), int) and int.__index__(one) > MAX_WIDTH:
                 raise MemoryError(f"a width of {one:,} [size]")
         return function(self, *given, **named)
 

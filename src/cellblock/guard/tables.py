@@ -8,8 +8,11 @@ from __future__ import annotations
 import builtins
 import types
 import typing
+from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby, tee
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.bounded import METHODS, STATICS
@@ -215,6 +218,8 @@ _ITERATORS = (
     type(iter(range(2**70))),
     type(reversed([])),
     type(reversed({})),
+    *(type(reversed(one)) for one in ({}.items(), {}.values(), deque[int]())),
+    *(type(one) for one in (iter(array("b")), iter(list[int]), *tee(()), *(group for _, group in groupby("a")))),
     type(iter({}.items())),
     type(iter({}.values())),
     type(iter(int, 1)),

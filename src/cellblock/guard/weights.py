@@ -12,6 +12,8 @@ from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Iterator, MappingView
 from typing import Any
 
+from cellblock.guard.anatomy import lineage
+
 MOST = 20_000_000
 """Parts that may be gone through at once: a second or two."""
 _MOST_STEPS = 200_000
@@ -24,15 +26,19 @@ _FLAT = frozenset((list, tuple, set, frozenset, deque))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
 _WRAPPERS = (types.SimpleNamespace, ChainMap, UserDict, UserList)
 """Classes that show what their attributes hold."""
-HOLDERS = (
-    list, tuple, set, frozenset, deque, dict, slice, BaseException, types.GenericAlias, MappingView, *_WRAPPERS,
-)  # fmt: skip
+_WRAPPING, _VIEWING = frozenset(_WRAPPERS), frozenset(_VIEWS)
+_HELD = _FLAT | _WRAPPING | _VIEWING | {dict, slice, BaseException, types.GenericAlias, MappingView}
+
+
+def holds(kind: type) -> bool:
+    """True if objects of a class have parts."""
+    return not _HELD.isdisjoint(lineage(kind))
 
 
 def light(value: Any) -> Any:
     """The value, if what goes through all of it ends in reasonable time; else MemoryError."""
     kind = type(value)
-    if kind in PLAIN or not isinstance(value, (*HOLDERS, *_VIEWS)):
+    if kind in PLAIN or not holds(kind):
         return value
     if kind in _FLAT and _is_flat(value):
         return value
@@ -98,22 +104,20 @@ def _walk(value: Any) -> float:
 
 
 def _parts(value: Any) -> Any:
-    if isinstance(value, dict):
+    kinds = lineage(type(value))
+    if dict in kinds:
         return [*dict.keys(value), *dict.values(value)]
-    if isinstance(value, list | tuple | set | frozenset | deque):
-        kind: Any = next(kind for kind in (list, tuple, set, frozenset, deque) if isinstance(value, kind))
-        return list(kind.__iter__(value))
-    if isinstance(value, slice):
+    flat: Any = next((one for one in kinds if one in _FLAT), None)
+    if flat is not None:
+        return list(flat.__iter__(value))
+    if slice in kinds:
         return [value.start, value.stop, value.step]
-    if isinstance(value, BaseException):
+    if BaseException in kinds:
         return [BaseException.args.__get__(value)]  # type: ignore[attr-defined]
-    if isinstance(value, _WRAPPERS):
+    if not _WRAPPING.isdisjoint(kinds):
         return [object.__getattribute__(value, "__dict__")]
-    if isinstance(value, MappingView) and not isinstance(value, _VIEWS):
+    if MappingView in kinds:
         return [MappingView._mapping.__get__(value)]  # type: ignore[attr-defined]
-    if isinstance(value, types.GenericAlias):
+    if types.GenericAlias in kinds:
         return [value.__args__]
-    if isinstance(value, _VIEWS):
-        whole: Any = value
-        return list(whole)
-    return ()
+    return () if _VIEWING.isdisjoint(kinds) else list(value)

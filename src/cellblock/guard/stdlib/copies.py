@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _AS_THEY_ARE = (
     *(type(None), type(...), type(NotImplemented), int, float, bool, complex, str, bytes, range, slice, property),
-    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, weakref.ref),
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, weakref.ref, types.UnionType),
     *(Stream, LongRange, Module, TypeOfTypes, TypeStandIn),
 )
 _MAKERS = (vars(copyreg)["__newobj__"], vars(copyreg)["__newobj_ex__"], vars(copyreg)["_reconstructor"])

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def exact(value: Any) -> Any:
     """A text, bytes or number as it is without its class's own methods; anything else as it is."""
-    if isinstance(value, str):
+    if issubclass(type(value), str):
         return str.__str__(value)
-    if isinstance(value, bytes):
+    if issubclass(type(value), bytes):
         return value if type(value) is bytes else bytes(memoryview(value))
-    if isinstance(value, int) and type(value) is not bool:
+    if issubclass(type(value), int) and type(value) is not bool:
         return int.__pos__(value)
-    return float.__pos__(value) if isinstance(value, float) else value
+    return float.__pos__(value) if issubclass(type(value), float) else value
 
 
 def exactly(function: Callable[..., Any]) -> Callable[[World], Any]:

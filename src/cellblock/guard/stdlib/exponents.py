@@ -28,7 +28,8 @@ class DecimalType(type):
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
         made: Any = decimal.Decimal(*given, **named) if cls is Decimal else type.__call__(cls, *given, **named)
-        if isinstance(made, decimal.Decimal) and decimal.Decimal.is_finite(made) and made:
+        known = decimal.Decimal
+        if issubclass(type(made), known) and known.is_finite(made) and known.__bool__(made):
             _, figures, exponent = decimal.Decimal.as_tuple(made)
             for one in (int(exponent), int(exponent) + len(figures)):
                 if abs(one) > LARGEST_EXPONENT + 1:
@@ -53,13 +54,14 @@ class FractionType(ABCMeta):
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
         for one in (*given, *named.values()):
-            if isinstance(one, str):
+            kind = type(one)
+            if issubclass(kind, str):
                 found = _EXPONENT.search(one[-40:])
                 if len(one) > MAX_RATIO_BITS // 3 or (found and abs(int(found[1])) > MAX_RATIO_BITS // 4):
                     raise _too_large("an exponent or number of digits", int(found[1]) if found else len(one))
-            elif isinstance(one, decimal.Decimal) and one.is_finite() and abs(one.adjusted()) > MAX_RATIO_BITS // 4:
+            elif issubclass(kind, decimal.Decimal) and one.is_finite() and abs(one.adjusted()) > MAX_RATIO_BITS // 4:
                 raise _too_large("an exponent", one.adjusted())
-            elif isinstance(one, int) and int.bit_length(one) > MAX_RATIO_BITS:
+            elif issubclass(kind, int) and int.bit_length(one) > MAX_RATIO_BITS:
                 raise _too_large("an integer of bits", int.bit_length(one))
         return fractions.Fraction(*given, **named) if cls is Fraction else super().__call__(*given, **named)
 

@@ -56,7 +56,7 @@ class Expressions:
         flags = flags if type(flags) in (int, re.RegexFlag) else int(index(flags))
         if type(pattern) is re.Pattern:
             return re.compile(pattern, flags)
-        exact = str.__str__(pattern) if isinstance(pattern, str) else pattern
+        exact = str.__str__(pattern) if issubclass(type(pattern), str) else pattern
         key = (type(exact), exact, flags)
         try:
             return self._compiled[key]
@@ -87,7 +87,7 @@ class Expressions:
         return found
 
     def _try(self, name: str, pattern: re.Pattern[Any], text: Any, *given: Any) -> Any:
-        exact = str.__str__(text) if isinstance(text, str) else bytes(text)
+        exact = str.__str__(text) if issubclass(type(text), str) else bytes(text)
         return self._rehearsal.call(name, pattern.pattern, pattern.flags, exact, *given)
 
     # -------------------------------------------------------------------------------- methods
@@ -167,11 +167,11 @@ class Expressions:
 
     def _replaced(self, name: str, pattern: re.Pattern[Any], repl: Any, string: Any, count: int) -> Any:
         quick = self._bears(pattern, string, anchored=False)
-        if not isinstance(repl, str | bytes):
+        if not issubclass(type(repl), str | bytes):
             if not quick:
                 self._try("calls", pattern, string, count)
         elif not quick or _grows(pattern, repl, string):
-            exact = str.__str__(repl) if isinstance(repl, str) else bytes(repl)
+            exact = str.__str__(repl) if issubclass(type(repl), str) else bytes(repl)
             found = self._try(name, pattern, string, exact, count)
             if found is not None:
                 return found
@@ -179,7 +179,7 @@ class Expressions:
 
 
 def _size(text: Any) -> int:
-    if isinstance(text, str):
+    if issubclass(type(text), str):
         return str.__len__(text)
     try:
         return memoryview(text).nbytes
@@ -189,7 +189,7 @@ def _size(text: Any) -> int:
 
 def _grows(pattern: re.Pattern[Any], repl: str | bytes, text: Any) -> bool:
     """True if a replacement may make a text too large for one step."""
-    size, references = _size(text) + 1, len(repl) if (b"\\" if isinstance(repl, bytes) else "\\") in repl else 0  # type: ignore[operator]
+    size, references = _size(text) + 1, len(repl) if (b"\\" if issubclass(type(repl), bytes) else "\\") in repl else 0  # type: ignore[operator]
     looks = "(?" in pattern.pattern if isinstance(pattern.pattern, str) else b"(?" in pattern.pattern
     return len(repl) * size + references * size * (size if looks else 1) > MAX_BYTES
 
@@ -238,7 +238,7 @@ def expand(world: World, found: re.Match[Any]) -> Callable[[Any], Any]:
     """`Match.expand`, where the result is not too large."""
 
     def expand(template: Any) -> Any:
-        if isinstance(template, str | bytes) and len(template) * len(found.string) > MAX_BYTES:
+        if issubclass(type(template), str | bytes) and len(template) * len(found.string) > MAX_BYTES:
             raise MemoryError("an expansion of a template to so many characters")
         return found.expand(template)
 

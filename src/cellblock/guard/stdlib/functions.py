@@ -143,18 +143,16 @@ def _filtering(name: str) -> Callable[[World], Any]:
 
 def _count(world: World) -> Callable[..., Iterator[Any]]:
     def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
-        while True:
-            yield start
-            start = start + step
+        return ticking(itertools.count(start, step))
 
     return count
 
 
 def _repeat(world: World) -> Callable[..., Iterator[Any]]:
-    def repeat(value: Any, times: int | None = None) -> Iterator[Any]:
+    def repeat(object: Any, times: int | None = None) -> Iterator[Any]:
         if times is None:
-            return ticking(itertools.repeat(value))
-        found = itertools.repeat(value, times)
+            return ticking(itertools.repeat(object))
+        found = itertools.repeat(object, times)
         return found if times <= _QUICK else ticking(found)
 
     return repeat
@@ -215,6 +213,7 @@ def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
     return lambda world: lambda iterable, n=2, /, **options: function(iterable, n, **options)
 
 
+_REPLACED = names("chain count cycle repeat product permutations combinations zip_longest")
 _COUNTED = [name for name in ("tee", "batched") if hasattr(itertools, name)]
 _PLAIN_ITERTOOLS = names("compress islice pairwise")
 _FILTERING = names("dropwhile filterfalse starmap takewhile")
@@ -365,16 +364,20 @@ _ALIASES = {
 def simple_namespace(world: World) -> type:
     """A class of the code's own in place of `types.SimpleNamespace`."""
 
-    class namespace(types.SimpleNamespace):
+    class SimpleNamespace(types.SimpleNamespace):
         def __init__(self, *given: Any, **named: Any) -> None:
             for name in (*named, *(given[0] if given else ())):
                 if type(name) is not str or is_dunder(name):
                     raise denied(f"{name!r:.100} cannot be set", "store")
             super().__init__(*given, **named)
 
-    namespace.__module__ = "types"
-    namespace.__qualname__ = "SimpleNamespace"
-    adopted: type = world.classes.adopt(namespace)
+        def __repr__(self) -> str:
+            shown = super().__repr__()
+            return "namespace" + shown.removeprefix("SimpleNamespace") if type(self) is SimpleNamespace else shown
+
+    SimpleNamespace.__module__ = "types"
+    SimpleNamespace.__qualname__ = "SimpleNamespace"
+    adopted: type = world.classes.adopt(SimpleNamespace)
     return adopted
 
 
@@ -420,7 +423,8 @@ AUDITS = (
             "combinations_with_replacement": _many(itertools.combinations_with_replacement, _with_replacement),
         },
         types=(
-            TypeAudit(type=itertools.chain, constructable=False),
+            *(TypeAudit(type=getattr(itertools, name), constructable=False) for name in _REPLACED),
+            TypeAudit(type=itertools.combinations_with_replacement, constructable=False),
             *(
                 audit(getattr(itertools, name), constructable=name not in _FILTERING | names("accumulate groupby"))
                 for name in sorted({*_PLAIN_ITERTOOLS, *_FILTERING, *_COUNTED, "accumulate", "groupby"})

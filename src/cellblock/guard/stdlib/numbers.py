@@ -227,6 +227,8 @@ _LONG = {name: _of_digits(name) for name in ("ln", "log10", "exp")}
 
 
 def _bounded_context(found: decimal.Context) -> BoundedContext:
+    if not issubclass(type(found), decimal.Context):
+        raise TypeError("optional argument must be a context")
     parts = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
     given = {name: getattr(found, name) for name in parts}
     given["Emin"], given["Emax"] = max(found.Emin, -LARGEST_EXPONENT), min(found.Emax, LARGEST_EXPONENT)
@@ -263,12 +265,15 @@ def _setcontext(world: Any) -> Callable[[Any], None]:
 def _localcontext(world: Any) -> Callable[..., Any]:
     current = _getcontext(world)
 
-    @contextmanager
-    def localcontext(ctx: Any = None, **changes: Any) -> Iterator[BoundedContext]:
-        outer = current()
-        inner = _bounded_context(outer if ctx is None else ctx)
+    def localcontext(ctx: Any = None, **changes: Any) -> Any:
+        inner = _bounded_context(current() if ctx is None else ctx)
         for name, value in changes.items():
             setattr(inner, name, value)
+        return local(inner)
+
+    @contextmanager
+    def local(inner: BoundedContext) -> Iterator[BoundedContext]:
+        outer = current()
         decimal.setcontext(inner)
         try:
             yield inner

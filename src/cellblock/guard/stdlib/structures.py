@@ -108,6 +108,7 @@ def _enum_classes(world: World) -> dict[str, Any]:
             made: Any = super().__call__(plain(value), found, module="__main__", **options)
             return world.classes.adopt(made)
 
+    EnumType.__call__.__qualname__ = "EnumType.__call__"
     made: dict[str, Any] = {}
     for name in _ENUMS:
         base: Any = getattr(enum, name)

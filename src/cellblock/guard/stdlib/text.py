@@ -41,7 +41,7 @@ def _normal(name: str) -> Callable[[World], Callable[..., Any]]:
 
     def make(world: World) -> Callable[..., Any]:
         def normal(form: Any, unistr: Any, /) -> Any:
-            if isinstance(unistr, str) and not unistr.isascii() and len(unistr) > _MARKS:
+            if issubclass(type(unistr), str) and not unistr.isascii() and len(unistr) > _MARKS:
                 if len(unistr) > _NORMAL:
                     raise MemoryError(f"{len(unistr):,} characters: the most are {_NORMAL:,} [size]")
                 bear(len(unistr) * _GROWTH)

@@ -25,7 +25,7 @@ from cellblock.guard.check import check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
-from cellblock.guard.standins import TypeStandIn
+from cellblock.guard.standins import TypeOfTypes, TypeStandIn, called
 from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS, SET
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
@@ -66,6 +66,11 @@ def _program_of(text: str) -> Program:
     return found
 
 
+def _real(kind: Any) -> Any:
+    """A class in place of what stands for it."""
+    return kind._kind if type(kind) is TypeStandIn else type if type(kind) is TypeOfTypes else kind
+
+
 class Library:
     """The written modules of one world."""
 
@@ -102,7 +107,7 @@ class Library:
             if program.body is not None:
                 eval(program.body, found)
             for one, make in GIVEN.get(name, {}).items():
-                given = make(self._world, found)
+                given = called(one, make(self._world, found))
                 self._world.calls.grant(given)
                 of, _, method = one.rpartition(".")
                 if of:
@@ -182,11 +187,10 @@ class Library:
         """`kind.__subclasses__`, which tells of those that the world knows."""
         known, own = self._world.types, self._world.classes.own
         real = self._class(kind, "__subclasses__")
-        return lambda: [one for one in _subclasses(real) if own(one) or one in known]
+        return lambda: [one for one in _subclasses(real) if own(one) or (one in known and real is not type)]
 
     def _class(self, kind: Any, name: str) -> type:
-        if type(kind) is TypeStandIn:
-            kind = kind._kind
+        kind = _real(kind)
         if not issubclass(type(kind), type):
             raise AttributeError(f"{type(kind).__name__!r} object has no attribute {name!r}")
         return kind  # type: ignore[no-any-return]
@@ -242,7 +246,7 @@ class Library:
                 put(value, name, new)
 
         def issubclass(kind: Any, kinds: Any, /) -> bool:
-            return builtins.issubclass(kind._kind if type(kind) is TypeStandIn else kind, kinds)
+            return builtins.issubclass(_real(kind), kinds)
 
         def open(*_: Any, **__: Any) -> Any:
             raise denied("open() is not granted", "builtin")
