@@ -287,7 +287,7 @@ def narrow(function: Callable[..., Any], most: int = 10_000) -> Callable[..., An
     return bounded
 
 
-def require_narrow(value: object, most: int = 10_000) -> None:
+def require_narrow(value: Any, most: int = 10_000) -> None:
     """That a width is no larger than this, or a text that stands for one no longer."""
     size = value if issubclass(type(value), int) else len(value) if issubclass(type(value), str) else 0
     if size > most:

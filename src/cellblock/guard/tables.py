@@ -218,8 +218,11 @@ _ITERATORS = (
     type(iter(range(2**70))),
     type(reversed([])),
     type(reversed({})),
-    *(type(reversed(one)) for one in ({}.items(), {}.values(), deque[int]())),
-    *(type(one) for one in (iter(array("b")), iter(list[int]), *tee(()), *(group for _, group in groupby("a")))),
+    type(reversed({}.items())),
+    type(reversed({}.values())),
+    type(reversed(deque())),
+    *map(type, (iter(array("b")), *tee("a"), *(group for _, group in groupby("a")))),
+    type(iter(list[int])),  # type: ignore[call-overload]
     type(iter({}.items())),
     type(iter({}.values())),
     type(iter(int, 1)),
