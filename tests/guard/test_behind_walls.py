@@ -73,7 +73,9 @@ def test_attempts_reach_nothing(given, file, attempt):
         session.files.write("canary", CANARY)
         session["vault"], session["rows"] = vaults.Vault(), [1, [2, 3], {"k": "v"}]
         cell = session.run(attempt.source)
-        shown = f"{cell.text} {cell.error} {cell.value!r} {cell.value}"
+        shown = f"{cell.text} {cell.error}"
+        with contextlib.suppress(ValueError):  # an integer that is longer than any is written
+            shown += f" {cell.value!r} {cell.value}"
         with contextlib.suppress(KeyError, CellblockError):  # not bound, or too large to be looked at in time
             shown += str(session["result"])
         assert CANARY not in shown
