@@ -1,9 +1,11 @@
 """What it costs init to remember files: it is counted by what they hold, however large or deep they are."""
 
+import itertools
 import os
 import signal
 import tracemalloc
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,45 @@ def test_names_of_one_file_are_copied_once(history: FileHistory, tmp_path: Path)
     assert history.rewind(1) == []
     assert {one.read_bytes() for one in (tmp_path / "tree").iterdir()} == {data}
     assert len({one.stat().st_ino for one in (tmp_path / "tree").iterdir()}) == 1
+
+
+def _write_at(looks: Iterator[int], moment: int, file: Path, data: bytes) -> None:
+    if next(looks) == moment:
+        file.write_bytes(data)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 2 * MB, 4 * MB])
+def test_names_of_a_file_that_is_written_meanwhile_are_one_state_of_it(
+    history: FileHistory, tmp_path: Path, size: int, known: bool
+) -> None:
+    names = [tmp_path / "tree" / where / "f" for where in "abc"]
+    for name in names:
+        name.parent.mkdir()
+    for moment in itertools.count():  # at which it is written, between two looks
+        for name in names:
+            name.unlink(missing_ok=True)
+        names[0].write_bytes(os.urandom(3 * MB))
+        for name in names[1:]:
+            os.link(names[0], name)
+        history.between = int
+        if known:
+            history.keep(2 * moment)
+        looks, written = itertools.count(), os.urandom(size)
+        history.between = partial(_write_at, looks, moment, names[0], written)
+        history.keep(2 * moment + 1)
+        rows = [told for name, told in filelists.read(history.listed(2 * moment + 1)) if name == "rows"]
+        files = [(told.size, told.chunks) for told in rows if told.path.endswith("/f")]
+        assert len(files) == 3
+        assert files.count(files[0]) == 3
+        assert all(number * MB < told.size for told in rows for number, *_ in told.chunks)
+        history.between = int
+        history.keep(2 * moment + 2)
+        if next(looks) <= moment:
+            break
+        names[1].write_bytes(b"later")
+        assert history.rewind(2 * moment + 2) == []
+        assert {name.read_bytes() for name in names} == {written}
 
 
 @pytest.mark.threat("W7")

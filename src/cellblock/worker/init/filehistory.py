@@ -227,25 +227,30 @@ class FileHistory:
         self._taken = entries
         mapped, self._mapped = self._mapped, frozenset()  # one that was mapped since has left a time of change
         missed: list[Place] = []
-        linked: dict[Stamp, Entry] = {}
+        linked: dict[int, tuple[Stamp, Entry]] = {}  # all names of a file are as the first was, whoever writes to it
         fresh = 0
         for place, found in self._scan(missed):
             self.between()
             was = known.get(place)
             stamp = _stamp(found)
+            first, entry = linked.get(found.st_ino, (stamp, None))
             if was is not None and was[0] == stamp and found.st_ino not in mapped and was[1].kind == _kind(found):
-                entries[place] = was[1]
+                entry = entry or was[1]
+            if was is not None and entry is was[1]:
+                entries[place] = entry
+                if entry.same:
+                    linked[found.st_ino] = first, entry
                 continue
             was = None  # what it holds may have to make room
-            entry = linked.get(stamp) or self._take(place, found, missed)
+            entry = entry or self._take(place, found, missed)
             if entry is None:
                 continue
             entries[place] = entry
             fresh += 1
             if entry.same:
-                linked[stamp] = entry
+                linked.setdefault(found.st_ino, (stamp, entry))
             settled = self._fine or found.st_ctime_ns < time.time_ns() - _GRAIN_NS
-            known[place] = (stamp if settled else None, entry)
+            known[place] = (stamp if settled and stamp == first else None, entry)
         for place in known.keys() - entries.keys():
             del known[place]
         for one in [one for one in self._copying if not os.fstat(one.file).st_nlink]:  # who deleted it has its room
