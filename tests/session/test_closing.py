@@ -283,7 +283,7 @@ def test_dropping_a_forked_copy_leaves_the_parent_its_name(opened: Callable[...,
 
 def test_name_that_is_open_in_this_process_is_said_to_be(opened: Callable[..., Session]) -> None:
     session = opened()
-    with pytest.raises(SessionBusy, match=r"'one' of 'default' is open in this process \(close\(\) that one first"):
+    with pytest.raises(SessionBusy, match=r"'one' of 'default' is open in this process \(close\(\) that one or its"):
         opened()
     session.close()
     assert opened().run("1").value == 1

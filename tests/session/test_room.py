@@ -245,7 +245,9 @@ async def opened():
 async def branched(session):
     await (await session.branch()).close()
 
-async def used(session):  # on a loop that has no threads yet
+async def used(session):
+    while any(thread.name == "cellblock work" for thread in threading.enumerate()):  # which idle for a while
+        await asyncio.sleep(0.05)
     threading._start_new_thread = refuses
     for call in (
         lambda: session.run("x = 3"), lambda: session.run("x = 3; open('a', 'w').close()"), session.files.list,

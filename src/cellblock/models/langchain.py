@@ -71,7 +71,8 @@ class LangChainModel(Unopened):
         try:
             with fail_after(self._timeout) as scope:
                 while (piece := await self._next(pieces)) is not None:
-                    text = await off_loop(_PART * len(piece.content), answer.add, piece)
+                    size = _PART * len(piece.content) if isinstance(piece, AIMessageChunk) else LARGE
+                    text = await off_loop(size, answer.add, piece)
                     if text and on_text is not None:
                         on_text(valid(text))
                     await turn.end_if_long()
