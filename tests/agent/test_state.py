@@ -187,3 +187,38 @@ def test_session_of_an_agent_that_was_dropped_is_free(store: Versioned) -> None:
     assert agent_of("x = 1\nfinal_answer(x)", state=store, name="notes").run("one").value == 1
     with Session("notes", state=store) as session:
         assert session["x"] == 1
+
+
+_FAILING = r"""
+import asyncio, gc, sys
+from cellblock import *
+
+gc.disable()
+
+def agent(name):
+    return CodeAgent(ScriptedModel(["```python\nx = 1\n```"]), state=Versioned(sys.argv[1]), name=name)
+
+async def streams(name):
+    async for _ in agent(name).astream("one"):
+        pass
+
+async def runs(name):
+    for _ in agent(name).stream("one"):
+        pass
+
+async def main():
+    for name, way in (("a", streams), ("b", runs)):
+        try:
+            await way(name)
+        except ModelError:
+            pass
+        async with AsyncSession(name, state=Versioned(sys.argv[1])) as session:
+            print(await session.get("x"))
+
+asyncio.run(main())
+"""
+
+
+def test_session_of_an_agent_whose_stream_failed_is_free_without_a_collection(store: Versioned) -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _FAILING, store.url], capture_output=True, text=True)
+    assert done.stdout == "1\n1\n", done.stderr

@@ -138,7 +138,13 @@ def test_clock_that_is_set_ends_no_lease_of_a_process_of_this_machine(url: str, 
         held.append({"still": "held"})
 
 
-@pytest.mark.parametrize("told", ["", "nonsense", "00000000 {}", clock.as_text(0.0).replace(clock.boot(), "another")])
+@pytest.mark.parametrize(
+    "told",
+    [
+        "", "nonsense", "00000000 {}", clock.as_text(0.0).replace(clock.boot(), "another"),
+        clock.as_text(2.0**50), clock.as_text(-5.0),
+    ],
+)  # fmt: skip
 def test_clock_of_another_start_of_the_machine_is_told_anew(url: str, told: str) -> None:
     with open_store(url) as store, contextlib.closing(SqliteDatabase(url.removeprefix("sqlite:///"))) as database:
         database.once("INSERT INTO meta (name, value) VALUES ('clock', ?)", told)

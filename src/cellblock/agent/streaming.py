@@ -48,6 +48,7 @@ async def told(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told,
         background.cancel()
         with anyio.CancelScope(shield=True):
             await ended.wait()
+        failures.clear()  # their tracebacks lead to what holds them, and to the agent
 
 
 def blocking(run: Callable[..., Awaitable[RunResult]]) -> Iterator[Told]:
@@ -60,3 +61,4 @@ def blocking(run: Callable[..., Awaitable[RunResult]]) -> Iterator[Told]:
         yield under_way.result()
     finally:
         under_way.end()
+        del under_way  # what is raised leads to this frame

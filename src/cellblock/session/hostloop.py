@@ -203,6 +203,8 @@ class Run(Generic[T]):
         except BaseException:
             self.end()
             raise
+        finally:
+            del self  # as in `answer_of`
 
     def end(self) -> None:
         """Cancel it, and wait until it has ended, however it does, as `finish` waits."""

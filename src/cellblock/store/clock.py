@@ -13,6 +13,8 @@ from pathlib import Path
 from cellblock.errors import StoreError
 from cellblock.store.address import summed, unsummed
 
+_LATEST_MS = 2**53
+
 
 @cache
 def boot() -> str:
@@ -40,9 +42,9 @@ def from_text(text: str) -> float | None:
     except StoreError:
         return None
     began = found.get("began_ms")
-    if (found.get("boot"), found.get("clock")) != (boot(), _namespace()) or not isinstance(began, int):
+    if (found.get("boot"), found.get("clock")) != (boot(), _namespace()) or type(began) is not int:
         return None
-    return began / 1000
+    return began / 1000 if 0 <= began < _LATEST_MS else None
 
 
 @cache
