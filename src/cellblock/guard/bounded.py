@@ -231,7 +231,8 @@ def _searches(kind: Any, name: str) -> Callable[..., Any]:
         if type(value) in PLAIN and _is_short(value):
             return whole(self, value, *given)
         size = kind.__len__(self)
-        if type(value) is not int and (size <= _SHORT or size * weigh(light(value)) <= _COMPARED):
+        light(value)
+        if type(value) is not int and (size <= _SHORT or size * weigh(value) <= _COMPARED):
             return whole(self, value, *given)
         return _SLOWLY[name](self, kind, value, *given)
 
