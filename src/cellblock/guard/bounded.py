@@ -270,6 +270,8 @@ def found_in(value: Any, where: Any) -> bool:
 
 
 def _count_of(a: Any, b: Any, /) -> int:
+    if not hasattr(type(a), "__iter__") and not hasattr(type(a), "__getitem__"):
+        return operator.countOf(a, b)  # which says what is wrong
     return sum(1 for one in ticking(a) if one is b or one == b)
 
 

@@ -113,7 +113,9 @@ class _Writer:
 
     def _text(self, text: str) -> str:
         """Text of HTML, with the characters that it names by references."""
-        self.is_seen |= not text.isspace() and text != ""
+        if not text:
+            return ""
+        self.is_seen |= not text.isspace()
         return escape(inert(unescape(text)), quote=False)
 
     def _start(self, name: str, attributes: str) -> Iterator[str]:
