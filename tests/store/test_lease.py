@@ -233,7 +233,7 @@ def test_process_that_may_not_be_seen_is_not_taken_for_dead(monkeypatch: pytest.
 
 
 def test_machines_that_hide_which_they_are_are_not_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "_boot", lambda: "")
+    monkeypatch.setattr(lease, "boot", lambda: "")
     mine = lease.new_holder()
     try:
         theirs = replace(mine, pid=2**22 + 1, nonce="theirs")

@@ -23,7 +23,7 @@ _IDLE_SECONDS = 2.0
 _MOST_IDLE = 40
 _starting = Lock()
 _idle: dict[SimpleQueue[Callable[[], object]], None] = emptied({})
-"""What threads that wait for work take it from, in the order in which they began to wait. Each ends after a while."""
+"""Queues of the threads that wait for work, in the order in which they began to. Each thread ends after a while."""
 
 
 def begun(function: Callable[..., object], *args: object, name: str, stack_bytes: int = _STACK_BYTES) -> Thread:

@@ -25,6 +25,17 @@ def boot() -> str:
         return ""
 
 
+@cache
+def namespace(kind: str) -> str:
+    """The namespace of this process: `pid`, in which pids mean what they say, or `time`, whose monotonic clock is one;
+    containers of one kernel may have one each. "" where it cannot be told.
+    """
+    try:
+        return os.readlink(f"/proc/self/ns/{kind}")
+    except OSError:
+        return ""
+
+
 def beginning() -> float:
     """When the monotonic clock began, by the wall clock as it is set now."""
     return time.time() - time.monotonic()
@@ -32,7 +43,7 @@ def beginning() -> float:
 
 def as_text(began: float) -> str:
     """The beginning of this process's monotonic clock as the tables keep it; "" where it cannot be told from others."""
-    return summed({"boot": boot(), "clock": _namespace(), "began_ms": round(began * 1000)}) if boot() else ""
+    return summed({"boot": boot(), "clock": namespace("time"), "began_ms": round(began * 1000)}) if boot() else ""
 
 
 def from_text(text: str) -> float | None:
@@ -42,15 +53,6 @@ def from_text(text: str) -> float | None:
     except StoreError:
         return None
     began = found.get("began_ms")
-    if (found.get("boot"), found.get("clock")) != (boot(), _namespace()) or type(began) is not int:
+    if (found.get("boot"), found.get("clock")) != (boot(), namespace("time")) or type(began) is not int:
         return None
     return began / 1000 if 0 <= began < _LATEST_MS else None
-
-
-@cache
-def _namespace() -> str:
-    """The namespace whose processes have one monotonic clock."""
-    try:
-        return os.readlink("/proc/self/ns/time")
-    except OSError:
-        return ""

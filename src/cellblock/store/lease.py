@@ -14,13 +14,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
 
 from cellblock.errors import StoreError
 from cellblock.hosting.threads import begun
 from cellblock.hosting.unique import unique_word
 from cellblock.store.address import canonical, parsed
-from cellblock.store.clock import boot as _boot
+from cellblock.store.clock import boot, namespace
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
 
@@ -37,7 +36,7 @@ _dropped: set[str] = set()
 def new_holder() -> Holder:
     """This process, with a nonce of its own."""
     holder = Holder(
-        host=socket.gethostname(), boot=_boot(), pids=_pids(), pid=os.getpid(), started=_started(os.getpid()),
+        host=socket.gethostname(), boot=boot(), pids=namespace("pid"), pid=os.getpid(), started=_started(os.getpid()),
         nonce=unique_word(),
     )  # fmt: skip
     _held_here[holder.nonce] = lambda: False
@@ -87,7 +86,7 @@ def from_text(text: str) -> Holder:
 
 def is_here(holder: Holder) -> bool:
     """True if a holder is this process."""
-    here = (_boot(), _pids(), os.getpid(), _started(os.getpid()))
+    here = (boot(), namespace("pid"), os.getpid(), _started(os.getpid()))
     return (holder.boot, holder.pids, holder.pid, holder.started) == here
 
 
@@ -97,7 +96,7 @@ def is_near(holder: Holder) -> bool:
     Of a holder on a machine that hides which one it is (`ProcSubset=pid` of systemd), nothing is seen.
     """
     is_known = bool(holder.boot and holder.pids and holder.started)
-    return is_known and (holder.boot, holder.pids) == (_boot(), _pids())
+    return is_known and (holder.boot, holder.pids) == (boot(), namespace("pid"))
 
 
 def is_gone(holder: Holder) -> bool:
@@ -185,15 +184,6 @@ def _renew_while_alive(reference: weakref.ref[LeaseKeeper], wake: threading.Even
                 return
             _log.warning("leases could not be renewed: %s", error)
         del keeper
-
-
-@cache
-def _pids() -> str:
-    """The namespace in which pids mean what they say; containers of one kernel have one each."""
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
 
 
 def _started(pid: int) -> int:

@@ -145,7 +145,7 @@ class Kept:
     entries: dict[Place, Entry]
     missed: dict[Place, None] = field(default_factory=dict)
     fresh: int = 0
-    """How many entries are not those of the checkpoint before."""
+    """Number of entries that are not those of the checkpoint before."""
 
     def missing(self, place: Place) -> bool:
         """True if a place, or one above it, could not be kept."""
