@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import anyio
 import pytest
@@ -35,15 +36,15 @@ def test_calls_of_several_threads_are_first_come_first_served(session: Session) 
 
 def test_cell_does_not_overtake_a_call_that_has_not_begun(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     loop, come, go = hostloop.our_loop(), threading.Semaphore(0), threading.Event()
+    hand_in = loop.call_soon_threadsafe
 
-    class Door:
-        def call_soon_threadsafe(self, *call: Callable[[], None]) -> None:
-            loop.call_soon_threadsafe(*call)
-            come.release()
+    def door(*call: Any, **options: Any) -> None:
+        hand_in(*call, **options)
+        come.release()
 
-    monkeypatch.setattr(hostloop, "our_loop", Door)
+    monkeypatch.setattr(loop, "call_soon_threadsafe", door)
     with ThreadPoolExecutor(2) as pool:
-        loop.call_soon_threadsafe(go.wait)
+        hand_in(go.wait)
         pool.submit(session.__setitem__, "x", 1)
         come.acquire()
         later = pool.submit(session.run, "x")

@@ -6,12 +6,15 @@ import asyncio
 import subprocess
 import sys
 import threading
+import weakref
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cellblock import AsyncSession, CellblockError, Session, Versioned
+from cellblock.session.hostloop import Run
 
 _TELL = """
 import asyncio, os, sys, threading, time
@@ -146,3 +149,27 @@ def test_session_is_used_on_several_loops_one_after_another(stored: bool, tmp_pa
     values.append(asyncio.run(used("x += 1; x")))
     asyncio.run(session.close())
     assert values == [1, 2, 3]
+
+
+class _Used:
+    """What a call uses, an agent say."""
+
+    async def fail(self, may_end: threading.Event) -> None:
+        await asyncio.to_thread(may_end.wait)
+        raise ValueError("failed")
+
+
+def test_call_that_failed_has_let_go_of_what_it_used_when_its_caller_hears_of_it() -> None:
+    used, may_end, left, heard = _Used(), threading.Event(), list[object](), threading.Event()
+    gone = weakref.ref(used)
+
+    def look() -> None:
+        run._answer.take()  # as the caller does, who drops it then
+        left.append(gone())
+        heard.set()
+
+    run = Run(partial(used.fail, may_end), done=look)
+    del used
+    may_end.set()
+    assert heard.wait(60)
+    assert left == [None]

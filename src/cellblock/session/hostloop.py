@@ -51,10 +51,9 @@ class Outcome(Generic[T]):
     `Future` has, and our loop would wait for that for ever.
     """
 
-    def __init__(self, *, then: Callable[[], None] | None = None) -> None:
-        """`then` is called once it is given, where it is."""
+    def __init__(self) -> None:
         self.is_given = False
-        self._then = then
+        self._is_set = False
         self._value: T | None = None
         self._error: BaseException | None = None
         self._given = _thread.allocate_lock()
@@ -62,11 +61,13 @@ class Outcome(Generic[T]):
 
     def give(self, value: T | None = None, error: BaseException | None = None) -> None:
         """Set the result of a call, or the exception it raised."""
-        if not self.is_given:
-            self._value, self._error, self.is_given = value, error, True
-            self._given.release()
-            if self._then is not None:
-                self._then()
+        if not self._is_set:
+            self._is_set, self._value, self._error = True, value, error
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        self.is_given = True
+        self._given.release()
 
     def wait(self, seconds: float) -> bool:
         """True if it is given by so many seconds from now."""
@@ -74,23 +75,43 @@ class Outcome(Generic[T]):
             self._given.release()  # another may wait
         return self.is_given
 
+    def take(self) -> tuple[T | None, BaseException | None]:
+        """The result and the exception. Once: what is taken is the taker's alone."""
+        taken, self._value, self._error = (self._value, self._error), None, None
+        return taken
+
     def result(self) -> T:
-        """The result, or raise the exception."""
-        if self._error is not None:
+        """Take the result, or raise the exception."""
+        value, error = self.take()
+        if error is not None:
             try:
-                raise self._error
+                raise error
             finally:
-                del self  # its traceback holds this frame
-        return cast("T", self._value)
+                del error, self  # its traceback holds this frame
+        return cast("T", value)
 
 
 class Answer(Outcome[T]):
-    """The result of a call on our loop. `task` carries the call out, where it takes one."""
+    """The result of a call on our loop. `task` carries the call out, where it takes one.
+
+    It is handed over in a turn of the loop of its own. The call has let go of all that it used by then, so what its
+    caller drops next is the caller's to end: a session is free at once.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, then: Callable[[], None] | None = None) -> None:
-        super().__init__(then=then)
+        """`then` is called once it is given, where it is."""
+        super().__init__()
         self.loop = loop
         self.task: asyncio.Task[None] | None = None
+        self._then = then
+
+    def _hand_over(self) -> None:
+        self.loop.call_soon(self._hand_over_now)
+
+    def _hand_over_now(self) -> None:
+        super()._hand_over()
+        if self._then is not None:
+            self._then()
 
     def cancel_call(self) -> None:
         """On our loop: cancel the call, once its task has begun, which may have been given what only it can let go."""
@@ -186,6 +207,7 @@ def _cancel(answer: Answer[Any]) -> None:
     answer.loop.call_soon_threadsafe(answer.cancel_call)
     while not is_own_step() and not answer.wait(_LOOK_SECONDS) and answer.loop is _loop and not _is_deaf():
         continue
+    answer.take()  # nobody else does, and its traceback holds what the call used
 
 
 class Run(Generic[T]):
