@@ -189,14 +189,26 @@ def test_session_of_an_agent_that_was_dropped_is_free(store: Versioned) -> None:
         assert session["x"] == 1
 
 
-_FAILING = r"""
+_ENDS_EARLY = r"""
 import asyncio, gc, sys
+from contextlib import aclosing
 from cellblock import *
 
 gc.disable()
 
 def agent(name):
     return CodeAgent(ScriptedModel(["```python\nx = 1\n```"]), state=Versioned(sys.argv[1]), name=name)
+
+async def leaves_streams(name):
+    async with aclosing(agent(name).astream("one")) as told:
+        async for one in told:
+            if type(one).__name__ == "Step":
+                break
+
+async def leaves_runs(name):
+    for one in agent(name).stream("one"):
+        if type(one).__name__ == "Step":
+            break
 
 async def streams(name):
     async for _ in agent(name).astream("one"):
@@ -207,7 +219,7 @@ async def runs(name):
         pass
 
 async def main():
-    for name, way in (("a", streams), ("b", runs)):
+    for name, way in zip("abcd", (streams, runs, leaves_streams, leaves_runs)):
         try:
             await way(name)
         except ModelError:
@@ -219,6 +231,7 @@ asyncio.run(main())
 """
 
 
-def test_session_of_an_agent_whose_stream_failed_is_free_without_a_collection(store: Versioned) -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _FAILING, store.url], capture_output=True, text=True)
-    assert done.stdout == "1\n1\n", done.stderr
+def test_session_of_an_agent_whose_stream_failed_or_was_left_is_free_without_a_collection(store: Versioned) -> None:
+    program = [sys.executable, "-W", "ignore", "-c", _ENDS_EARLY, store.url]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert done.stdout == "1\n1\n1\n1\n", done.stderr

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 import anyio
 import pytest
@@ -112,6 +114,38 @@ def test_loop_that_is_closed_meanwhile_is_told_nothing(capfd: pytest.CaptureFixt
     assert done.wait(60)
     assert asyncio.run(to_thread.run_sync(int)) == 0
     assert capfd.readouterr().err == ""
+
+
+def test_thread_that_is_slow_to_go_on_holds_nothing_of_what_it_was_given_or_has_told() -> None:
+    class Held:
+        def fail(self) -> None:
+            raise ValueError("failed")
+
+    may_go_on, held = threading.Event(), Held()
+    gone = weakref.ref(held)
+
+    async def look() -> bool:
+        loop = asyncio.get_running_loop()
+        hand_in = loop.call_soon_threadsafe
+
+        def slow(*call: Any) -> None:
+            hand_in(*call)
+            may_go_on.wait(60)
+
+        loop.call_soon_threadsafe = slow  # type: ignore[method-assign, assignment]
+        nonlocal held
+        work = to_thread.run_sync(held.fail)
+        del held
+        with contextlib.suppress(ValueError):
+            await work
+        del work
+        await asyncio.sleep(0)  # what woke the task has ended, too
+        return gone() is None
+
+    try:
+        assert asyncio.run(look())
+    finally:
+        may_go_on.set()
 
 
 def test_thread_that_idles_is_used_again_and_ends_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

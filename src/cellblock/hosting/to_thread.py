@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar, TypeVarTuple
@@ -46,31 +45,46 @@ async def run_sync(  # type: ignore[return]  # nobody cancels the scope within i
             context = copy_context()
             if (sniffio := sys.modules.get("sniffio")) is not None:  # no loop runs in the thread
                 context.run(sniffio.current_async_library_cvar.set, None)
-            hand(partial(_carry_out, loop, result, partial(context.run, function, *args)))
+            hand(partial(_carry_out, loop, [result, partial(context.run, function, *args)]))
             try:
                 return await result
             finally:
                 del result  # what the function raises leads to this frame
 
 
-def _carry_out(loop: asyncio.AbstractEventLoop, result: asyncio.Future[Any], call: Callable[[], object]) -> None:
-    """In a thread. Nothing is called for who left before, and nothing is told to a loop that has been closed."""
+def _carry_out(loop: asyncio.AbstractEventLoop, shared: list[Any]) -> None:
+    """In a thread. Nothing is called for who left before, and nothing is told to a loop that has been closed.
+
+    `shared` is a future and a function, then the future, a value and an error. The loop empties it: a thread that goes
+    on late holds nothing that the caller has let go of.
+    """
+    result, call = shared
+    shared.clear()
     if result.cancelled():
         return
     try:
-        tell = partial(_tell, result, call())
-    except StopIteration as error:  # which no future can hold
-        told = RuntimeError("the function raised StopIteration")
-        told.__cause__ = error
-        tell = partial(_tell, result, None, told)
+        shared += result, call(), None
+    except StopIteration as error:
+        shared += result, None, _of_no_future(error)
     except BaseException as error:  # for who waits for it
-        tell = partial(_tell, result, None, error)
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(tell)
-    del result, call, tell  # what the function raises leads to this frame
+        shared += result, None, error
+    del result, call
+    try:
+        loop.call_soon_threadsafe(_tell, shared)
+    except RuntimeError:
+        shared.clear()  # an error leads to this frame
 
 
-def _tell(result: asyncio.Future[Any], value: object, error: BaseException | None = None) -> None:
+def _of_no_future(error: StopIteration) -> RuntimeError:
+    """The error for one that no future can hold."""
+    told = RuntimeError("the function raised StopIteration")
+    told.__cause__ = error
+    return told
+
+
+def _tell(shared: list[Any]) -> None:
+    result, value, error = shared
+    shared.clear()
     if result.cancelled():
         return
     if error is None:

@@ -39,6 +39,9 @@ async def unbroken(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
                 await asyncio.wait([work])
             except asyncio.CancelledError as error:
                 cancelled = error
-    if cancelled is not None:
-        raise cancelled from (None if work.cancelled() else work.exception())
-    return work.result()
+    try:
+        if cancelled is not None:
+            raise cancelled from (None if work.cancelled() else work.exception())
+        return work.result()
+    finally:
+        del cancelled, work  # a traceback leads to this frame

@@ -376,6 +376,9 @@ async def follow(session: AsyncSession, source: str, kind: Literal["python", "sh
             failure = error
         beside.cancel_scope.cancel()
     if failure is not None:
-        raise failure
+        try:
+            raise failure
+        finally:
+            del failure  # its traceback leads to this frame
     assert cell is not None  # the last event of every stream
     return cell
