@@ -12,6 +12,7 @@ from typing import Any, TypeVar, TypeVarTuple
 import anyio.to_thread
 
 from cellblock.hosting.threads import hand
+from cellblock.unhurried import TakesLong, hurried
 
 T = TypeVar("T")
 Given = TypeVarTuple("Given")
@@ -21,9 +22,17 @@ LARGE = 2**16
 
 
 async def off_loop(size: int, function: Callable[..., T], *args: object) -> T:
-    """Carry out work that grows with `size` bytes: in a thread, unless it is short."""
+    """Carry out work that grows with `size` bytes: in a thread, unless it is short. It begins anew there where it is
+    not short after all.
+    """
     if size < LARGE:
-        return function(*args)
+        token = hurried.set(True)
+        try:
+            return function(*args)
+        except TakesLong:
+            pass
+        finally:
+            hurried.reset(token)
     alone = anyio.CapacityLimiter(1)  # the default one is for functions, which may take for ever
     return await run_sync(function, *args, limiter=alone)
 

@@ -78,6 +78,8 @@ _GRACE_SECONDS = 0.25
 """Seconds that closing waits for a call that is about to end, before it ends the session's processes."""
 _LOOK_SECONDS = 0.1
 """Between two looks at whether the session was closed, while a stream is not read."""
+_PARTINGS = 10
+"""Times that a branch is begun anew where the session's process ended meanwhile."""
 _UNREAD_EVENTS = 16
 """Events that a stream holds for who reads it; the cell waits where there are more."""
 
@@ -692,8 +694,14 @@ class AsyncSession(Versions):
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{which}", self.user
         try:
-            while not await unbroken(partial(self._part, await self._branchable(), branch)):
-                continue
+            for _ in range(_PARTINGS):
+                if await unbroken(partial(self._part, await self._branchable(), branch)):
+                    break
+            else:
+                raise CellblockError(
+                    "no branch could be made: the session's process ends each time before its state was kept",
+                    hint="undo() the cell that has it end, by a limit that it set say",
+                )
         except BaseException:
             await unbroken(partial(self._drop, branch))
             raise

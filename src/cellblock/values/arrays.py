@@ -6,7 +6,6 @@ the first array arrives. Objects and structured dtypes have no row, so nothing h
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 import sys
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from cellblock.unhurried import imported
 from cellblock.values.forms import BESIDE_BYTES, MalformedValue, NotPortable, Opaque
 
 Memory = bytes | bytearray | memoryview
@@ -128,6 +128,6 @@ def _portable(dtype: Any) -> str:
 
 def _numpy() -> ModuleType | None:
     try:
-        return importlib.import_module("numpy")
+        return imported("numpy")
     except ImportError:
         return None

@@ -12,12 +12,12 @@ reader trusts what it reads. Plain values have been checked by the decoder befor
 
 from __future__ import annotations
 
-import importlib
 import sys
 from datetime import tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from cellblock.unhurried import imported
 from cellblock.values.forms import MalformedValue, NotPortable, Opaque
 
 _TEXTS = frozenset({"str", "string"})
@@ -98,7 +98,7 @@ def read_table(parts: list[object]) -> object:
     An `Opaque` where pandas or numpy is missing. What pandas raises is the fault of the values, whatever it is.
     """
     try:
-        pandas = importlib.import_module("pandas")
+        pandas: Any = imported("pandas")
     except ImportError:
         kind = "Series" if parts[:1] == ["series"] else "DataFrame"
         return Opaque(kind, f"<{kind}>", "pandas is not installed here (pip install 'cellblock[data]')")
@@ -113,7 +113,7 @@ def read_table(parts: list[object]) -> object:
 class _Builder:
     def __init__(self, pandas: Any) -> None:
         self._pandas = pandas
-        self._numpy: Any = importlib.import_module("numpy")
+        self._numpy: Any = imported("numpy")
 
     def build(self, parts: list[object]) -> object:
         match parts:
