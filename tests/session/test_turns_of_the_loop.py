@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -135,3 +137,32 @@ async def test_the_loop_goes_on_while_a_nested_value_is_represented() -> None:
             break
     assert text == repr(value)
     assert min(times) < MOST + 10 * idle
+
+
+_FIRST_FRAME = """
+import asyncio, sys, threading
+from cellblock import AsyncSession
+
+class Noted:
+    def find_spec(self, name, path, target=None):
+        if name in ("pandas", "numpy"):
+            noted.append((name, threading.current_thread() is threading.main_thread()))
+
+noted, taken = [], []
+sys.meta_path.insert(0, Noted())
+
+async def main():
+    async with AsyncSession(tools=[taken.append], preload=["pandas"]) as session:
+        await session.run("import pandas; frame = pandas.DataFrame({'a': [1]}); WAY")
+        if "get" in "WAY":
+            taken.append(await session.get("frame"))
+    print(len(taken), taken[0].shape, sorted(dict(noted).items()))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("way", ["append(frame)", "frame  # get"])
+def test_first_import_of_a_library_for_values_is_not_on_the_loop(way: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _FIRST_FRAME.replace("WAY", way)], capture_output=True, text=True)
+    assert done.stdout == "1 (1, 1) [('numpy', False), ('pandas', False)]\n", done.stderr

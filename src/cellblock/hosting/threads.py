@@ -109,9 +109,9 @@ class Pool:
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Call a function once a thread has come to it."""
         future: Future[T] = Future()
-        self._work.put((future, work))
         if len(self._threads) < self._most:
             self._threads.append(begun(_serve, self._work, name=self._name))
+        self._work.put((future, work))
         return future
 
     def close(self, *, wait: bool) -> None:

@@ -44,14 +44,14 @@ class Threads:
         `left` is asked for what it holds from then on.
         """
         future: Future[Any] = Future()
-        self._under_way.add(future)
-        future.add_done_callback(self._under_way.discard)
         context = copy_context()
         context.run(carried_out.set, False)  # a function of the host's waits for whatever it calls
-        self._work.put((future, context, function))
         if not self._idle.acquire(blocking=False) and self._count < _MOST:
-            begun(_serve, self._work, self._idle, name=self._name)
+            begun(_serve, self._work, self._idle, name=self._name)  # before there is work: what failed is never done
             self._count += 1
+        self._under_way.add(future)
+        future.add_done_callback(self._under_way.discard)
+        self._work.put((future, context, function))
         if not wait([future], _SHORT_WAIT).done:
             done = anyio.Event()
             wake = waker(done.set)

@@ -136,11 +136,11 @@ class LeaseKeeper:
         `left` is asked each time before: it releases what nobody is left to release, and is True then.
         """
         with self._lock:
-            self._kept[session_id, epoch] = lost, left
             if self._thread is None:
                 self._wake = threading.Event()
                 every = self._seconds / 3
                 self._thread = begun(_renew_while_alive, weakref.ref(self), self._wake, every, name="cellblock-leases")
+            self._kept[session_id, epoch] = lost, left
 
     def let_go(self, session_id: int, epoch: int) -> None:
         """Renew a lease no more."""

@@ -240,13 +240,13 @@ class Store:
                 if (held := self._catalogue.held_by(holder)) is None:
                     raise
             assert held is not None
-        except BaseException:
+            return HeldSession(
+                self._database, self._objects(held.found.user_id), user, name, held,
+                catalogue=self._catalogue, keeper=self._keeper, holder=holder,
+            )  # fmt: skip
+        except BaseException:  # of a session that was taken, too: whoever asks next may have it
             lease.forget(holder)
             raise
-        return HeldSession(
-            self._database, self._objects(held.found.user_id), user, name, held,
-            catalogue=self._catalogue, keeper=self._keeper, holder=holder,
-        )  # fmt: skip
 
     def _objects(self, user_id: int) -> ObjectTable:
         return ObjectTable(self._database, self._place, user_id, self.identity, self._quota)

@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
+from cellblock.errors import CellblockError
 from cellblock.executors import room
 from cellblock.executors.door.addresses import is_own, why_not_public
 from cellblock.executors.door.message import Refused
@@ -225,9 +226,11 @@ class Door:
         await self._resolving.acquire()
         try:
             asked = in_thread(partial(self._resolve, destination.host, destination.port), "cellblock-door-asks")
-        except RuntimeError as error:  # no thread is to be had
+        except BaseException as error:
             self._resolving.release()
-            raise OSError(str(error)) from None
+            if isinstance(error, CellblockError):  # no thread is to be had
+                raise Refused(502, f"{destination.host} cannot be resolved on the host: {error.args[0]}") from None
+            raise
         asked.add_done_callback(partial(self._give_place, asyncio.get_running_loop()))
         return await asyncio.wrap_future(asked)
 
