@@ -114,6 +114,7 @@ def test_loop_that_is_closed_meanwhile_is_told_nothing(capfd: pytest.CaptureFixt
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.sampled(0)
 def test_thread_that_idles_is_used_again_and_ends_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.2)
 
