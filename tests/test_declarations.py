@@ -2,6 +2,8 @@
 
 import warnings
 
+import pytest
+
 from cellblock.declarations import declared
 
 
@@ -50,6 +52,7 @@ def test_lines_end_where_the_parser_takes_them_to() -> None:
     assert heard == []
 
 
+@pytest.mark.sampled(0)
 def test_many_take_time_in_proportion() -> None:
     source = "".join(f"def f{number % 7}(): pass\n" for number in range(20_000))
     assert len(texts(source)) == 7

@@ -86,6 +86,7 @@ LONG = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("piece", LONG)
 def test_a_long_message_takes_time_by_its_length(piece: str) -> None:
     """Whatever it is made of: looking at each fence for each block would take minutes here."""
@@ -106,6 +107,7 @@ LINES = st.sampled_from(
 
 
 # without the lines that go on a paragraph of a list or quotation they are not indented for: containers end there for us
+@pytest.mark.sampled(0)
 @given(lines=st.lists(LINES, max_size=12))
 @settings(deadline=None, max_examples=300)
 def test_they_are_those_of_commonmark(lines: list[str]) -> None:

@@ -46,6 +46,7 @@ def _modes(directory: Path) -> dict[str, int]:
     return found
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W5")
 def test_what_commands_agents_and_stores_write_is_their_owners_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -135,6 +136,7 @@ def test_file_that_cannot_be_written_whole_is_left_as_it_was(tmp_path: Path) -> 
     assert (tmp_path / "page").read_text() == "old"
 
 
+@pytest.mark.sampled(0)
 def test_directory_below_many_is_made_and_a_file_in_the_way_is_told(tmp_path: Path) -> None:
     deep = tmp_path / "/".join("a" * 600)
     private_directory(deep)

@@ -162,6 +162,7 @@ def test_any_value_is_written_as_json(which: str) -> None:
         write_json(copied[0]).encode()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("which", TEXTS)
 def test_text_is_valid_and_drives_no_terminal(which: str) -> None:
     text = TEXTS[which]
@@ -203,6 +204,7 @@ HOLDERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.threat("W11")
 @pytest.mark.parametrize("name", HOLDERS)
 def test_no_more_is_written_of_a_container_than_is_shown(name: str) -> None:

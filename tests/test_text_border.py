@@ -46,16 +46,19 @@ def found_in(folder: Path, module: str, source: str = SOURCE) -> list[int]:
     return sorted({int(number) for _, number, *_ in rows})
 
 
+@pytest.mark.sampled(0)
 def test_values_of_unknown_type_are_found_where_they_are_written(tmp_path: Path) -> None:
     wanted = [number for number, row in enumerate(SOURCE.splitlines(), 1) if "# found" in row]
     assert found_in(tmp_path, "cellblock/agent/probe.py") == wanted
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("module", ["cellblock/values/probe.py", "cellblock/cli/demo.py"])
 def test_modules_that_face_nothing_are_left_alone(tmp_path: Path, module: str) -> None:
     assert found_in(tmp_path, module) == []
 
 
+@pytest.mark.sampled(0)
 def test_references_of_html_are_read_in_one_module_alone(tmp_path: Path) -> None:
     source = "from html import unescape\nunescape('&lt;')\n"
     assert found_in(tmp_path, "cellblock/session/markup.py", source) == [2]

@@ -67,6 +67,7 @@ def test_a_row_says_what_it_is_where_and_what_answers(threat):
     assert set(threat.levels) <= set(LEVELS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("threat", [t for t in THREATS if t.due], ids=lambda threat: threat.id)
 def test_a_row_that_is_due_has_a_test(threat):
     assert any(threat.id in ids for ids in cited().values()), f"no test cites {threat.id}: {threat.title}"

@@ -56,6 +56,7 @@ UNSHOWN: dict[str, tuple[object, str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("which", UNSHOWN)
 def test_a_default_that_cannot_be_shown_is_told_as_such(which: str) -> None:
     default, told = UNSHOWN[which]
@@ -171,6 +172,7 @@ def test_parts_of_a_class_take_the_guard() -> None:
         agent_of("1").cls(Fraction, include=["limit_denominator"])
 
 
+@pytest.mark.sampled(0)
 def test_a_policy_within_the_walls() -> None:
     def search(words: str) -> list[str]:
         """Search a corpus."""
@@ -228,6 +230,7 @@ def test_an_agent_asks_another_one(level: str) -> None:
     assert helper.model.asked[0][1]["content"] == "six by seven"  # type: ignore[attr-defined]
 
 
+@pytest.mark.sampled(0)
 def test_an_agent_on_a_branch_sees_the_callers_names_and_keeps_what_it_changes_to_itself() -> None:
     helper = agent_of("rows.append(9)\nopen('b.txt', 'w').close()\nfinal_answer((sum(rows), open('a.txt').read()))")
     agent = agent_of(
@@ -238,6 +241,7 @@ def test_an_agent_on_a_branch_sees_the_callers_names_and_keeps_what_it_changes_t
     assert agent.run("task").value == ((12, "a"), [1, 2], ["a.txt"])
 
 
+@pytest.mark.sampled(0)
 def test_several_agents_on_branches_at_once() -> None:
     helper = CodeAgent(
         ScriptedModel([lambda messages: fenced(f"final_answer((rows, {len(messages[1]['content'])}))")] * 3)
@@ -249,6 +253,7 @@ def test_several_agents_on_branches_at_once() -> None:
     assert agent.run("task").value == [([1], 1), ([1], 2), ([1], 3)]
 
 
+@pytest.mark.sampled(0)
 def test_a_branch_of_a_stored_session_leaves_nothing_of_the_helpers_in_it(tmp_path: object) -> None:
     helper = agent_of("x = 2\nfinal_answer(x)")
     with agent_of(
@@ -265,6 +270,7 @@ class Asking:
         return "```python\nfinal_answer(await ask('again'))\n```"
 
 
+@pytest.mark.sampled(0)
 def test_agents_that_ask_one_another_end() -> None:
     agents: list[CodeAgent] = []
 
@@ -278,6 +284,7 @@ def test_agents_that_ask_one_another_end() -> None:
     assert "StepLimitReached" in str(result.memory.failed_approaches)
 
 
+@pytest.mark.sampled(0)
 def test_agents_are_asked_through_three_others_and_no_more() -> None:
     deepest: list[BaseException] = []
     agents: list[CodeAgent] = []

@@ -118,12 +118,14 @@ def test_a_live_state_goes_on_with_the_winner() -> None:
         assert agent.run("two").value == 5
 
 
+@pytest.mark.sampled(0)
 def test_a_live_state_goes_on_with_the_winners_memory() -> None:
     with attempting("x = 1\nuncertain('of one')", "x = 5\nuncertain('of five')", state=Live()) as agent:
         agent.run("one", attempts=2, verifier=lambda result: result.value)
         assert agent.memory.observations == ["uncertain: of five"]
 
 
+@pytest.mark.sampled(0)
 def test_a_stored_state_has_the_winner_merged(tmp_path: Path) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with attempting("x = 1", "x = 5", "y = 0", state=store) as agent:
@@ -132,6 +134,7 @@ def test_a_stored_state_has_the_winner_merged(tmp_path: Path) -> None:
         assert agent.run("two").value == (5, 0)
 
 
+@pytest.mark.sampled(0)
 def test_attempts_of_one_stored_session_run_after_run(tmp_path: Path) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with attempting("x = 1", "x = 5", "x += 1", "x += 2", state=store) as agent:

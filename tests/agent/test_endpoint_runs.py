@@ -35,6 +35,7 @@ def endpoint() -> Callable[[ModelServer], object]:
     return made
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_run_goes_through_a_refusal_and_broken_connections(
     level: str, endpoint: Callable[[ModelServer], object]

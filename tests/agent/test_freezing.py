@@ -32,6 +32,7 @@ def first_and_second(agent: CodeAgent) -> Any:
     return second()
 
 
+@pytest.mark.sampled(0)
 def test_a_function_of_one_task_keeps_its_globals_in_the_next(store: Versioned) -> None:
     with agent_of(
         DOCUMENT + "final_answer(multiplier(5))", "factor = 10\nfinal_answer(multiplier(5))", state=store
@@ -39,6 +40,7 @@ def test_a_function_of_one_task_keeps_its_globals_in_the_next(store: Versioned) 
         assert first_and_second(agent) == 10
 
 
+@pytest.mark.sampled(0)
 def test_and_in_another_program(store: Versioned) -> None:
     with agent_of(DOCUMENT + "final_answer(1)", state=store) as agent:
         agent.task(_ask)()
@@ -95,7 +97,7 @@ KINDS = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("define", "use"), KINDS.values(), ids=KINDS)
 def test_every_kind_of_function_is_frozen(store: Versioned, define: str, use: str) -> None:
     cells = (f"factor = 2\n{define}\nfinal_answer(1)", f"factor = 10\nfinal_answer({use})")
@@ -109,6 +111,7 @@ def test_what_is_changed_in_place_is_shared_and_what_functions_write_is_their_ow
         assert first_and_second(agent) == ((2, [1, 2]), 1, [1, 2])
 
 
+@pytest.mark.sampled(0)
 def test_a_task_that_failed_is_a_boundary_too(store: Versioned) -> None:
     with agent_of(DOCUMENT + "task_fail('no')", "factor = 10\nfinal_answer(multiplier(5))", state=store) as agent:
         with pytest.raises(TaskFailed):
@@ -116,6 +119,7 @@ def test_a_task_that_failed_is_a_boundary_too(store: Versioned) -> None:
         assert agent.task(_ask)() == 10
 
 
+@pytest.mark.sampled(0)
 def test_names_of_the_language_that_cells_took_away_are_not_missed(store: Versioned) -> None:
     took = "type = vars = list = isinstance = 5\n"
     with agent_of(
@@ -141,6 +145,7 @@ def test_where_a_guard_stands_functions_go_on_seeing_the_session(store: Versione
         assert first_and_second(agent) == 50
 
 
+@pytest.mark.sampled(0)
 def test_freezing_leaves_no_name_of_its_own(store: Versioned) -> None:
     with agent_of(
         DOCUMENT + "final_answer(1)", "final_answer([n for n in dir() if 'freeze' in n])", state=store

@@ -53,6 +53,7 @@ async def going_on() -> AsyncIterator[None]:
     assert longest[0] < 10 * max(0.06, longest[1])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.alone
 @pytest.mark.threat("W11")
@@ -64,6 +65,7 @@ async def test_event_loop_goes_on_whatever_a_cell_of_an_agent_gives(name: str) -
     assert all(step.ok for step in result.steps)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.alone
 @pytest.mark.threat("W11")

@@ -83,6 +83,7 @@ def test_values_are_taken_as_far_as_the_host_has_room_for_them() -> None:
     assert left.reason == "too large for the host, with what was read before it"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W11")
 def test_many_names_of_one_large_value_are_read_one_by_one_where_together_there_is_no_room() -> None:
     agent = agent_of(
@@ -125,6 +126,7 @@ def test_memory_is_bounded_whatever_code_puts_there() -> None:
     assert max(map(len, observations)) <= 2_001
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W11")
 @pytest.mark.parametrize("name", ["observations", "failed_approaches"])
 def test_memory_is_bounded_whatever_its_objects_say_of_themselves(name: str) -> None:
@@ -138,6 +140,7 @@ def test_memory_is_bounded_whatever_its_objects_say_of_themselves(name: str) -> 
     assert len(noted[name]) == 200
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W11")
 def test_all_that_an_agent_logs_counts_on_the_account_of_its_session() -> None:
     held: dict[str, int] = {}

@@ -53,6 +53,7 @@ class Shop:
         return [price, stock]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["isolated", "local"])
 def test_run_with_tools_errors_memory_and_an_exploration_is_the_same_again(tmp_path: Path, level: Any) -> None:
     shop, log = Shop(), tmp_path / "run.jsonl"
@@ -124,6 +125,7 @@ def test_answer_that_a_host_refused_is_refused_again(tmp_path: Path) -> None:
     assert replay(log).differences == []
 
 
+@pytest.mark.sampled(0)
 def test_verified_failed_partial_and_broken_off_runs_are_the_same_again(tmp_path: Path) -> None:
     agent("final_answer(1)", "assert False", "final_answer(2)", "assert True", verify_completion=True).run(
         "two", log=tmp_path / "verified"
@@ -138,6 +140,7 @@ def test_verified_failed_partial_and_broken_off_runs_are_the_same_again(tmp_path
         assert (done.differences, done.cells) == ([], cells)
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_ended_its_process_or_met_its_time_limit_is_the_same_again(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     codes = ["x = 1", "import os\nos._exit(3)", "while True: pass", "final_answer(x)"]
@@ -145,6 +148,7 @@ def test_cell_that_ended_its_process_or_met_its_time_limit_is_the_same_again(tmp
     assert replay(log).differences == []
 
 
+@pytest.mark.sampled(0)
 def test_attempts_are_done_again_each_by_its_own_replies(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     # the three take turns, in whatever order: each answer tells which reply it was
@@ -172,6 +176,7 @@ def test_inputs_of_a_program_and_large_ones_are_asked_for(tmp_path: Path) -> Non
     assert log.stat().st_size < 20_000
 
 
+@pytest.mark.sampled(0)
 def test_tables_and_files_are_in_the_log_while_they_are_small(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     log = tmp_path / "run.jsonl"
@@ -310,6 +315,7 @@ def test_what_is_no_log_is_refused(tmp_path: Path, change: Callable[[str], str],
         replay(log)
 
 
+@pytest.mark.sampled(0)
 def test_run_of_too_many_steps_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     agent("final_answer(1)").run("one", log=log)
@@ -370,6 +376,7 @@ def _tell_damaged_logs(tmp_path: Path, order: random.Random, count: int) -> None
     assert outcomes[False]
 
 
+@pytest.mark.sampled(0)
 def test_log_that_is_damaged_is_told_or_replayed(tmp_path: Path) -> None:
     _tell_damaged_logs(tmp_path, random.Random(1), 60)
 
@@ -382,6 +389,7 @@ def test_log_that_is_damaged_anywhere_is_told_or_replayed(tmp_path: Path) -> Non
     _tell_damaged_logs(tmp_path, random.Random(seed), 1000)
 
 
+@pytest.mark.sampled(0)
 def test_attempts_beyond_those_of_the_caller_are_never_taken_from_a_log(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     agent("final_answer(1)").run("one", log=log)

@@ -116,6 +116,7 @@ def test_run_that_was_killed_between_two_steps_goes_on_with_the_next(tmp_path: P
     assert [one["event"] for one in events if one["event"] in ("run", "resume", "end")] == ["run", "resume", "end"]
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_ran_when_its_program_was_killed_is_shown_as_ended_and_not_run_again(tmp_path: Path) -> None:
     killed = Killed(
         tmp_path,
@@ -135,6 +136,7 @@ def test_cell_that_ran_when_its_program_was_killed_is_shown_as_ended_and_not_run
     assert (done.differences, done.notes) == ([], ["step 2 ended with its program: not replayed"])
 
 
+@pytest.mark.sampled(0)
 def test_reply_whose_cell_had_not_begun_is_run(tmp_path: Path) -> None:
     killed = Killed(tmp_path, ["x = 1", "WAIT"], lambda run: run.said('"event": "cell"'))
     with killed.log.open("a") as file:
@@ -146,6 +148,7 @@ def test_reply_whose_cell_had_not_begun_is_run(tmp_path: Path) -> None:
     assert (result.value, len(model.asked), result.tokens.input) == (2, 1, 3)
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_had_ended_and_was_not_logged_is_not_run_again(tmp_path: Path) -> None:
     killed = Killed(tmp_path, ["x = 1", "note('two')\nx += 1\nx", "WAIT"], lambda run: run.lines() >= 7)
     lines = killed.log.read_text().splitlines(keepends=True)
@@ -161,6 +164,7 @@ def test_cell_that_had_ended_and_was_not_logged_is_not_run_again(tmp_path: Path)
     assert [one["event"] for one in read_log(killed.log)][6:8] == ["resume", "cell"]
 
 
+@pytest.mark.sampled(0)
 def test_exploration_that_began_before_the_kill_is_rolled_back_after_it(tmp_path: Path) -> None:
     killed = Killed(
         tmp_path,
@@ -176,6 +180,7 @@ def test_exploration_that_began_before_the_kill_is_rolled_back_after_it(tmp_path
     assert "was undone, names and files" in shown(model.asked[1])
 
 
+@pytest.mark.sampled(0)
 def test_answer_that_was_to_be_verified_is_verified_after_the_kill(tmp_path: Path) -> None:
     killed = Killed(
         tmp_path, ["final_answer(6)", "WAIT"], lambda run: run.said('"event": "cell"'), verify_completion=True
@@ -256,6 +261,7 @@ def test_what_cannot_be_resumed_says_why(tmp_path: Path) -> None:
             agent.resume(live)
 
 
+@pytest.mark.sampled(0)
 def test_run_at_local_goes_on_as_well(tmp_path: Path) -> None:
     killed = Killed(
         tmp_path, ["x = note('one')", "1 / 0", "WAIT"], lambda run: run.said('"number": 2'), trust_level="local"

@@ -99,6 +99,7 @@ def test_a_mistake_is_shown_and_noted_and_mended(level: str) -> None:
     assert result.memory.failed_approaches == ["rows = [1] … -> IndexError: list index out of range"]
 
 
+@pytest.mark.sampled(1)
 @at_every_level
 def test_past_the_time_limit_another_approach(level: str) -> None:
     agent = agent_of(
@@ -312,6 +313,7 @@ LONG = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("value", LONG.values(), ids=LONG)
 def test_any_value_is_shown_logged_and_verified(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     def price(name: object) -> int:
@@ -327,6 +329,7 @@ def test_any_value_is_shown_logged_and_verified(value: str, capsys: pytest.Captu
     assert "→ price(" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(0)
 def test_what_a_cell_says_and_remembers_is_bounded() -> None:
     flood = "for n in range(1000):\n    try: uncertain(str(n))\n    except ValueError as error: said = str(error)\nsaid"
     result = agent_of(flood, "final_answer(1)").run("task")
@@ -341,6 +344,7 @@ def test_what_a_cell_says_and_remembers_is_bounded() -> None:
     assert sum(map(len, memory.failed_approaches)) < 500_000
 
 
+@pytest.mark.sampled(0)
 def test_events_that_a_cell_makes_the_log_keep_count_to_what_the_host_holds() -> None:
     def f(text: str) -> int:
         """A tool."""
@@ -545,6 +549,7 @@ def test_the_same_run_twice_gives_the_same_log_to_the_byte(tmp_path: Path) -> No
     assert len(one) > len(BUSY)
 
 
+@pytest.mark.sampled(0)
 def test_attempts_at_once_give_the_same_log_every_time(tmp_path: Path) -> None:
     def run(name: str) -> list[str]:
         def by_attempt(messages: list[dict[str, Any]]) -> str:

@@ -69,6 +69,7 @@ def test_a_stored_run_without_an_answer_is_in_the_store_all_the_same(store: Vers
         assert session.run("x").value == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["live", "versioned"])
 def test_a_rollback_within_a_state_goes_back_to_before_its_exploration(kind: str, store: Versioned) -> None:
     state: State = Live() if kind == "live" else store

@@ -111,6 +111,7 @@ def test_an_async_stream_that_is_left_without_closing_it_disturbs_nobody(tmp_pat
     assert anyio.run(main) == 1
 
 
+@pytest.mark.sampled(0)
 @at_every_level
 def test_a_run_that_is_cancelled_ends_its_cell_and_its_log(level: str, tmp_path: Path) -> None:
     async def main() -> float:
@@ -125,6 +126,7 @@ def test_a_run_that_is_cancelled_ends_its_cell_and_its_log(level: str, tmp_path:
     assert read_log(tmp_path / "run.log")[-1]["reason"] == "interrupted"
 
 
+@pytest.mark.sampled(0)
 def test_an_agent_with_a_state_works_on_after_a_run_was_cancelled() -> None:
     async def main() -> object:
         async with agent_of(
@@ -138,6 +140,7 @@ def test_an_agent_with_a_state_works_on_after_a_run_was_cancelled() -> None:
     assert anyio.run(main) == 1
 
 
+@pytest.mark.sampled(0)
 def test_attempts_that_are_cancelled_leave_no_process(tmp_path: Path) -> None:
     async def main() -> None:
         agent = agent_of(*["import time\ntime.sleep(30)"] * 3, limits=ExecutionLimits(timeout_seconds=60))
@@ -167,6 +170,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.sampled(1)
 @at_every_level
 def test_ctrl_c_ends_a_blocking_run_its_cell_and_its_log(level: str, tmp_path: Path) -> None:
     log = tmp_path / "run.log"

@@ -100,11 +100,13 @@ def test_a_measured_program_comes_to_the_same_as_in_cpython(name: str) -> None:
     assert repr(world.globals["result"]) == repr(namespace["result"])
 
 
+@pytest.mark.sampled(0)
 def test_sessions_that_last_are_measured(tmp_path: Path) -> None:
     figures = taken(tmp_path, "--only", "F11/reply", "--rounds", "3")["figures"]
     assert [(figure["id"], figure["goal"]) for figure in figures] == [("F11/reply", "<= 1.5x")]
 
 
+@pytest.mark.sampled(0)
 def test_sessions_at_local_are_measured(tmp_path: Path) -> None:
     figures = taken(tmp_path, "--only", "F4/local,F7/local")["figures"]
     assert [(figure["id"], figure["unit"]) for figure in figures] == [("F4/local", "ms"), ("F7/local", "MB")]
@@ -117,6 +119,7 @@ def test_cells_are_measured_beside_a_session_at_its_worst(tmp_path: Path, which:
     assert (figure["id"], figure["rounds"]) == (f"beside/{which}", 20)
 
 
+@pytest.mark.sampled(0)
 def test_a_cells_call_is_measured_for_each_call(tmp_path: Path) -> None:
     pytest.importorskip("msgpack")
     figures = taken(tmp_path, "--only", "F9")["figures"]
@@ -124,6 +127,7 @@ def test_a_cells_call_is_measured_for_each_call(tmp_path: Path) -> None:
     assert all(figure["p99"] >= figure["p95"] for figure in figures)
 
 
+@pytest.mark.sampled(0)
 def test_checkpoints_and_large_values_are_measured(tmp_path: Path) -> None:
     only = ["F2", "F3/1mb", "F5/undo", "F5/files", "F5/killed", "F10/array-in", "F10/frame-out"]
     figures = taken(tmp_path, "--only", ",".join(only))["figures"]
@@ -136,6 +140,7 @@ def test_growth_is_measured(tmp_path: Path) -> None:
     assert [figure["id"] for figure in taken(tmp_path, "--only", ",".join(only))["figures"]] == only
 
 
+@pytest.mark.sampled(0)
 def test_context_says_where_the_figures_come_from(tmp_path: Path) -> None:
     context = taken(tmp_path, "--only", "F15/import")["context"]
     assert list(context) == ["version", "python", "kernel", "cpus", "load", "think_ms", "taken"]
@@ -167,6 +172,7 @@ def test_many_sessions_are_measured(tmp_path: Path) -> None:
     assert [(figure["id"], figure["rounds"]) for figure in figures] == [("F16/rate", 2), ("F16/latency", 400)]
 
 
+@pytest.mark.sampled(0)
 def test_a_peer_that_is_not_installed_is_skipped_with_a_word(tmp_path: Path) -> None:
     if find_spec("pydantic_monty") is not None:
         pytest.skip("pydantic_monty is installed")
@@ -182,6 +188,7 @@ def test_table_has_a_line_for_each_measure_however_it_is_started() -> None:
         assert [line.partition(" ")[0] for line in done.stdout.splitlines()] == ["think", "id", "F15/import", "load"]
 
 
+@pytest.mark.sampled(0)
 def test_unknown_measure_is_refused_with_the_known_ones() -> None:
     done = bench("bench", "--only", "F99")
     assert done.returncode == 2

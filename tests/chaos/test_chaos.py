@@ -139,6 +139,7 @@ def rampage(account: Account, left: Callable[[], list[Process]], seconds: float,
     assert len([role for role in killed if role]) >= 3, killed
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.alone  # how much is killed in its seconds depends on what else runs
 def test_sessions_open_run_and_close_while_their_processes_are_killed(
     account: Account, orphanage: Callable[[], list[Process]]
@@ -162,6 +163,7 @@ def end_the_host(account: Account, left: Callable[[], list[Process]], chance: ra
     assert soon(left, []) == []
 
 
+@pytest.mark.sampled(1)
 def test_nothing_outlives_a_host_that_is_killed(account: Account, orphanage: Callable[[], list[Process]]) -> None:
     chance = random.Random(7)
     for seed in range(4):

@@ -454,6 +454,7 @@ def _settings(examples: int, steps: int, *, always_the_same: bool = False) -> se
     )
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.timeout(300)
 def test_sessions_are_as_the_model_through_failures_and_deaths() -> None:
     run_state_machine_as_test(States, settings=_settings(12, 25, always_the_same=True))  # type: ignore[no-untyped-call]
@@ -466,6 +467,7 @@ ODD: dict[str, Callable[[WithoutStates, int], None]] = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("odd", ODD)
 def test_sessions_are_as_the_model_where_states_are_not_saved(odd: str) -> None:

@@ -29,7 +29,7 @@ REFUSED: dict[str, tuple[str, Callable[[Session], object], Callable[[Session], o
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("then", ["flush", "close", "next cell"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_the_store_refused_once_is_told_to_it_again(
@@ -99,6 +99,7 @@ def _counted(session: Session, disturb: Callable[[], None]) -> list[int]:
     return kept
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["restarted", "connections ended"])
 def test_a_session_goes_on_while_its_server_is_disturbed(server: postgres_server.Server, schema: str, how: str) -> None:
     import psycopg
@@ -126,6 +127,7 @@ def test_a_session_goes_on_while_its_server_is_disturbed(server: postgres_server
         assert store.verify().ok
 
 
+@pytest.mark.sampled(0)
 def test_a_server_that_is_away_is_told_and_the_session_goes_on_when_it_is_back(
     server: postgres_server.Server, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +149,7 @@ def test_a_server_that_is_away_is_told_and_the_session_goes_on_when_it_is_back(
         assert session.run("L").value == [0, 1, 3]
 
 
+@pytest.mark.sampled(0)
 def test_what_a_server_did_not_take_is_written_or_named_at_the_end(
     server: postgres_server.Server, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +175,7 @@ def places(tmp_path: Path) -> tuple[str, Path]:
     return f"sqlite:///{tmp_path}/c.db?objects={tmp_path}/objects", tmp_path / "objects"
 
 
+@pytest.mark.sampled(0)
 def test_steps_that_a_store_did_not_take_are_told_with_the_next_answer_and_by_flush(places: tuple[str, Path]) -> None:
     url, objects = places
     with Session("one", state=Versioned(url)) as session:
@@ -196,6 +200,7 @@ def test_steps_that_a_store_did_not_take_are_told_with_the_next_answer_and_by_fl
         assert session.resumed.replayed == ()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("heals", [True, False])
 def test_close_commits_or_names_what_a_store_had_not_taken(places: tuple[str, Path], heals: bool) -> None:
     url, objects = places
@@ -243,6 +248,7 @@ os.kill(os.getpid(), 9)
         assert [one.number for one in session.notebook] == list(range(1, 16))
 
 
+@pytest.mark.sampled(0)
 def test_a_session_whose_processes_end_while_its_store_is_full_goes_on(opened_store: tuple[str, Session]) -> None:
     url, session = opened_store
     with open_store(url) as store:
@@ -267,6 +273,7 @@ def opened_store(tmp_path: Path) -> Iterator[tuple[str, Session]]:
         yield url, session
 
 
+@pytest.mark.sampled(0)
 def test_a_file_that_was_written_while_a_cell_ran_outlives_the_program(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/c.db"
     program = f"""
@@ -293,6 +300,7 @@ os.kill(os.getpid(), 9)
         assert session.run("x, open('given.txt').read()").value == ("text", "text")
 
 
+@pytest.mark.sampled(0)
 def test_a_file_that_was_written_while_a_cell_ran_that_crashed_is_there(opened_store: tuple[str, Session]) -> None:
     url, session = opened_store
     timer = threading.Timer(0.2, lambda: session.files.write("given.txt", b"text"))
@@ -306,6 +314,7 @@ def test_a_file_that_was_written_while_a_cell_ran_that_crashed_is_there(opened_s
         assert again.files.read("given.txt") == b"text"
 
 
+@pytest.mark.sampled(0)
 def test_a_call_of_the_same_id_is_run_once_whoever_died(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/c.db"
     program = f"""
@@ -328,6 +337,7 @@ os.kill(os.getpid(), 9)
             session.run("1", call_id="not a name")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_cell_that_was_cancelled_before_it_began_is_not_there_when_opened_again(schema: str) -> None:
     async with AsyncSession("one", state=Versioned(schema)) as session:

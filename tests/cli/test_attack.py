@@ -66,6 +66,7 @@ def test_walls_that_hold_are_told_class_by_class(few: None, capsys: Captured) ->
     assert lines[-1].startswith("every wall held: 6 attacks in ")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_json_has_each_attack(few: None, capsys: Captured) -> None:
     assert main(["doctor", "--attack", "W4", "--json"]) == 0
@@ -76,6 +77,7 @@ def test_json_has_each_attack(few: None, capsys: Captured) -> None:
     assert {(one["held"], *one["reached"], *one["failed"]) for one in group["tried"]} == {(True,)}
 
 
+@pytest.mark.sampled(0)
 def test_the_guard_is_tried_too(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     of_file = {path: found for path, found in report.attempts_of(("L9",)).items() if path.stem == "L09"}
     monkeypatch.setattr(report, "attempts_of", lambda ids: of_file)
@@ -116,6 +118,7 @@ program.main({canary!r}, sys.argv[2:])
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_a_wall_that_lets_a_secret_out_is_told(few: None, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mount that should not be there shows the sessions a file with the host's canary."""
@@ -139,6 +142,7 @@ program.main(*sys.argv[1:2], sys.argv[2:])
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_a_wall_that_is_missing_is_told(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, readable_python: str
@@ -172,6 +176,7 @@ def test_a_program_that_ends_too_early_is_no_success(
     )
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_ctrl_c_ends_it_and_takes_away_what_was_laid_out(tmp_path: Path) -> None:
     with subprocess.Popen(

@@ -27,6 +27,7 @@ def test_small_demo_contains_everything_it_tries(cellblock: Cellblock, tmp_path:
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 def test_whole_demo_leaves_a_notebook_a_page_and_a_chart(cellblock: Cellblock, tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib")
@@ -45,6 +46,7 @@ def test_whole_demo_leaves_a_notebook_a_page_and_a_chart(cellblock: Cellblock, t
         assert str(tmp_path / "made" / f"cellblock-demo.{name}").encode() in done.stdout
 
 
+@pytest.mark.sampled(0)
 def test_secret_of_the_host_is_in_nothing_the_demo_writes(cellblock: Cellblock, tmp_path: Path) -> None:
     done = cellblock("demo", "--fast", "--out", "made", environment={"CELLBLOCK_TEST_TOKEN": "t0ken-of-the-host"})
     written = b"".join(path.read_bytes() for path in (tmp_path / "made").iterdir())

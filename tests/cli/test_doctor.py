@@ -65,6 +65,7 @@ def test_every_attempt_is_refused_on_this_machine(cellblock: Cellblock) -> None:
     assert group["applied"] or (group["reason"] and group["remedy"] and group["needed"] is False)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_a_group_that_cannot_be_made_is_told_and_is_no_failure(cellblock: Cellblock) -> None:
     done = cellblock("doctor", environment={"CELLBLOCK_CGROUP": "/nonexistent", "PYTHONIOENCODING": "utf-8"})
@@ -75,6 +76,7 @@ def test_a_group_that_cannot_be_made_is_told_and_is_no_failure(cellblock: Cellbl
     assert done.returncode == 0
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_text_report_names_each_mechanism_without_colour(cellblock: Cellblock) -> None:
     done = cellblock("doctor", environment={"PYTHONIOENCODING": "utf-8"})
@@ -86,6 +88,7 @@ def test_text_report_names_each_mechanism_without_colour(cellblock: Cellblock) -
     assert lines[-1].endswith("attempts from inside were refused")
 
 
+@pytest.mark.sampled(0)
 def test_stream_without_check_marks_gets_words(cellblock: Cellblock) -> None:
     done = cellblock("doctor", environment={"PYTHONIOENCODING": "ascii"})
     assert done.stdout.startswith(b"ok namespaces: ")
@@ -109,6 +112,7 @@ def test_answers_of_an_open_machine_prove_nothing() -> None:
     assert [probe.title for probe in PROBES for answer in answers if probe.judge(answer, bait)] == []
 
 
+@pytest.mark.sampled(0)
 def test_machine_without_user_namespaces_is_told_the_switch() -> None:
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-Ur", "true"], capture_output=True).returncode:
@@ -151,6 +155,7 @@ def without_namespaces(python: str, *words: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_machine_without_namespaces_is_told_that_reduced_walls_work(readable_python: str) -> None:
     done = without_namespaces(readable_python)
@@ -164,6 +169,7 @@ def test_machine_without_namespaces_is_told_that_reduced_walls_work(readable_pyt
     assert [line.removeprefix("    - ") for line in lines[at + 2 :]] == list(GIVEN_UP)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_every_attempt_is_refused_behind_reduced_walls(readable_python: str) -> None:
     done = without_namespaces(readable_python, "--walls", "reduced", "--json")
@@ -241,6 +247,7 @@ def test_without_a_place_for_files_it_says_so(monkeypatch: pytest.MonkeyPatch) -
     )
 
 
+@pytest.mark.sampled(0)
 def test_program_that_may_write_no_files_is_told_the_limit() -> None:
     words = ["bash", "-c", 'ulimit -f 0; exec "$0" -m cellblock doctor --json 2> /dev/null', sys.executable]
     report = json.loads(subprocess.run(words, stdout=subprocess.PIPE, timeout=60).stdout)

@@ -32,6 +32,7 @@ def test_run_reaches_what_is_listed(cellblock: Cellblock, server: PageServer) ->
     assert (done.returncode, done.stdout, len(server.asked)) == (0, b"b'ok'\n", 1)
 
 
+@pytest.mark.sampled(0)
 def test_without_it_the_error_says_what_to_list(cellblock: Cellblock, server: PageServer) -> None:
     done = cellblock("run", "-", stdin=_get(server.place).encode())
     assert done.returncode == 1
@@ -39,6 +40,7 @@ def test_without_it_the_error_says_what_to_list(cellblock: Cellblock, server: Pa
     assert len(server.asked) == 0
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("option", [("--private",), ("--private-path", "pay*")])
 def test_a_private_script_reaches_nobody(
     cellblock: Cellblock, server: PageServer, tmp_path: Path, option: tuple[str, ...]
@@ -50,11 +52,13 @@ def test_a_private_script_reaches_nobody(
     assert b"the session is private" in done.stderr
 
 
+@pytest.mark.sampled(0)
 def test_the_repl_reaches_what_is_listed(cellblock: Cellblock, server: PageServer) -> None:
     done = cellblock("repl", "--network", server.place, stdin=f"{_get(server.place)}\n".encode())
     assert (done.returncode, done.stdout, len(server.asked)) == (0, b"b'ok'\n", 1)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("private", [False, True])
 def test_a_document_reaches_what_is_listed_and_says_that_it_was_private(
     cellblock: Cellblock, server: PageServer, tmp_path: Path, private: bool
@@ -79,6 +83,7 @@ def test_a_document_reaches_what_is_listed_and_says_that_it_was_private(
         assert "private data: opened as private" in (tmp_path / "out.html").read_text()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "words", [("run", "-"), ("repl",), ("notebook", "run", "x.ipynb"), ("agent", "x", "--model", "m")]
 )

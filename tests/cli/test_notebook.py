@@ -41,6 +41,7 @@ def test_cells_run_in_one_session_and_the_document_keeps_its_text(cellblock: Cel
     assert [cell.execution_count for cell in document.cells[1:]] == [1, 2, 3]
 
 
+@pytest.mark.sampled(0)
 def test_lines_of_ipython_do_what_they_do_there(cellblock: Cellblock, tmp_path: Path) -> None:
     rows = ("%%writefile rows.csv\na,b\n1,2", "%%writefile -a {name}\n3,4", "print(open('rows.csv').read())")
     listed = ("found = !ls {name} $name\nfound", "!echo {name} \\\n  $name", "!!echo hi")
@@ -50,6 +51,7 @@ def test_lines_of_ipython_do_what_they_do_there(cellblock: Cellblock, tmp_path: 
     assert done.stdout == b"a,b\n1,2\n3,4\n\n['rows.csv', 'rows.csv']\nrows.csv rows.csv\n['hi']\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_document_that_was_run_is_run_again_to_the_same(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb", "import random\nrandom.seed(1)", "random.random()")
     cellblock("notebook", "run", "in.ipynb", "--save", "once.ipynb")
@@ -59,6 +61,7 @@ def test_a_document_that_was_run_is_run_again_to_the_same(cellblock: Cellblock, 
     assert outputs[0][2]
 
 
+@pytest.mark.sampled(0)
 def test_it_stops_at_a_failure_and_says_which(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb", "1", "1/0", "print('after')")
     done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
@@ -67,6 +70,7 @@ def test_it_stops_at_a_failure_and_says_which(cellblock: Cellblock, tmp_path: Pa
     assert _read(tmp_path / "out.ipynb").cells[2].outputs[0].ename == "ZeroDivisionError"
 
 
+@pytest.mark.sampled(0)
 def test_it_goes_on_where_told_to_or_where_the_cell_is_said_to_raise(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb", "1/0", "print('after')")
     done = cellblock("notebook", "run", "--keep-going", "in.ipynb")
@@ -76,6 +80,7 @@ def test_it_goes_on_where_told_to_or_where_the_cell_is_said_to_raise(cellblock: 
     assert (done.returncode, done.stdout) == (0, b"after\n")
 
 
+@pytest.mark.sampled(0)
 def test_an_exported_session_with_failures_is_run_to_its_end(cellblock: Cellblock, tmp_path: Path) -> None:
     with Session() as session:
         for source in ("n = 1", "n += 1\n1 / 0", "n += 10\nimport os; os._exit(1)", "print(n)"):
@@ -88,6 +93,7 @@ def test_an_exported_session_with_failures_is_run_to_its_end(cellblock: Cellbloc
     assert _read(tmp_path / "out.ipynb").cells[1].outputs[0].ename == "ZeroDivisionError"
 
 
+@pytest.mark.sampled(0)
 def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb", "'<b>bold</b>'", "2")
     assert cellblock("notebook", "run", "in.ipynb", "--save", "out.html").returncode == 0
@@ -97,6 +103,7 @@ def test_a_page_and_json(cellblock: Cellblock, tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("content", "words", "said"),
     [
@@ -120,12 +127,14 @@ def test_what_cannot_be_run_is_a_line(
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.sampled(0)
 def test_a_document_without_code_is_run_at_once(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb")
     done = cellblock("notebook", "run", "in.ipynb", "--save", "out.ipynb")
     assert (done.returncode, done.stderr) == (0, b"cellblock: 0 of 0 cells ran; saved out.ipynb\n")
 
 
+@pytest.mark.sampled(0)
 def test_a_link_is_followed_to_what_is_saved(cellblock: Cellblock, tmp_path: Path) -> None:
     _write(tmp_path / "in.ipynb")
     (tmp_path / "out.ipynb").symlink_to("there.ipynb")

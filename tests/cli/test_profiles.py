@@ -41,6 +41,7 @@ def allowed(*, whatever_the_arguments: bool) -> set[str]:
     return found
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FILES)
 def test_each_is_printed_as_it_is(cellblock: Cellblock, name: str) -> None:
     done = cellblock("doctor", "--profile", name)

@@ -34,6 +34,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.sampled(0)
 def test_greeting_names_the_walls_in_one_line(repl: Repl) -> None:
     shown = repl().expect(r"(?s).*>>> ")
     assert re.search(r"^cellblock \S+, Python 3\.\d+\.\d+; 30 s and 256 MB a cell$", shown, re.M)
@@ -49,6 +50,7 @@ def test_names_live_on_and_results_are_shown(repl: Repl) -> None:
     assert terminal.result("None") == ""
 
 
+@pytest.mark.sampled(0)
 def test_block_goes_on_until_an_empty_line(repl: Repl) -> None:
     terminal = repl()
     for line in ("def double(n):", "    if n:", "        return 2 * n", "    else:", "        return 0", ""):
@@ -56,6 +58,7 @@ def test_block_goes_on_until_an_empty_line(repl: Repl) -> None:
     assert terminal.result("double(4)") == "8\n"
 
 
+@pytest.mark.sampled(0)
 def test_brackets_quotes_and_decorators_go_on(repl: Repl) -> None:
     terminal = repl()
     for line in ("text = '''one", "", "two'''", "import functools", "@functools.cache", "def f(n): return n", ""):
@@ -65,11 +68,13 @@ def test_brackets_quotes_and_decorators_go_on(repl: Repl) -> None:
     assert terminal.expect(r"\['one.*\n") == "['one\\n\\ntwo', 3]\n"
 
 
+@pytest.mark.sampled(0)
 def test_await_at_top_level(repl: Repl) -> None:
     terminal = repl()
     assert terminal.result("import asyncio; await asyncio.sleep(0, 'slept')") == "'slept'\n"
 
 
+@pytest.mark.sampled(0)
 def test_pasted_block_is_one_cell_whatever_empty_lines_it_has(repl: Repl) -> None:
     terminal = repl()
     terminal.expect(">>> ")
@@ -79,6 +84,7 @@ def test_pasted_block_is_one_cell_whatever_empty_lines_it_has(repl: Repl) -> Non
     assert terminal.result("print(f.__code__.co_filename)") == "<cell 1>\n"
 
 
+@pytest.mark.sampled(0)
 def test_of_a_pasted_transcript_what_was_typed_is_run(repl: Repl) -> None:
     terminal = repl()
     terminal.expect(">>> ")
@@ -111,6 +117,7 @@ def test_ctrl_c_interrupts_a_cell_and_keeps_its_names(repl: Repl) -> None:
     assert terminal.result("begun") == "2\n"
 
 
+@pytest.mark.sampled(0)
 def test_ctrl_c_clears_what_is_half_typed(repl: Repl) -> None:
     terminal = repl()
     terminal.line("for i in range(3):")
@@ -123,6 +130,7 @@ def test_ctrl_c_clears_what_is_half_typed(repl: Repl) -> None:
     assert terminal.result("'fresh'") == "'fresh'\n"
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_ignores_ctrl_c_is_killed_after_a_warning(repl: Repl) -> None:
     terminal = repl("--timeout", "60")
     terminal.line("kept = 1; open('kept.txt', 'w').close()")
@@ -139,6 +147,7 @@ def test_cell_that_ignores_ctrl_c_is_killed_after_a_warning(repl: Repl) -> None:
     assert terminal.result("import os; kept, os.listdir()") == "(1, ['kept.txt'])\n"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["\x04", "exit\r", "quit()\r", ":quit\r"])
 def test_ways_to_leave(repl: Repl, how: str) -> None:
     terminal = repl()
@@ -147,12 +156,14 @@ def test_ways_to_leave(repl: Repl, how: str) -> None:
     assert terminal.end() == 0
 
 
+@pytest.mark.sampled(0)
 def test_exit_is_a_name_like_any_other_once_it_is_bound(repl: Repl) -> None:
     terminal = repl()
     terminal.result("exit = 'a door'")
     assert terminal.result("exit") == "'a door'\n"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("command", ["repl", "run"])
 def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path, command: str) -> None:
     (tmp_path / "python").write_text("#!/bin/sh\nexec sleep 4\n")
@@ -166,6 +177,7 @@ def test_ctrl_c_while_it_opens_leaves_at_once(repl: Repl, tmp_path: Path, comman
     assert terminal.end() == 130
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("command", ["repl", "run", "demo"])
 def test_machine_without_a_wall_is_one_line(repl: Repl, command: str) -> None:
     words = {"repl": [], "run": ["-"], "demo": ["--fast"]}[command]
@@ -180,6 +192,7 @@ def test_machine_without_a_wall_is_one_line(repl: Repl, command: str) -> None:
 # ------------------------------------------------------------------------------- history, the Tab key
 
 
+@pytest.mark.sampled(0)
 def test_history_is_there_in_the_next_run_a_block_at_a_time(repl: Repl, tmp_path: Path) -> None:
     first = repl()
     first.line("def triple(n):")
@@ -200,6 +213,7 @@ def test_history_is_there_in_the_next_run_a_block_at_a_time(repl: Repl, tmp_path
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 def test_no_history_keeps_none(repl: Repl, tmp_path: Path) -> None:
     terminal = repl("--no-history")
     terminal.result("secret = 1")
@@ -208,6 +222,7 @@ def test_no_history_keeps_none(repl: Repl, tmp_path: Path) -> None:
     assert not (tmp_path / ".local").exists()
 
 
+@pytest.mark.sampled(0)
 def test_history_that_cannot_be_kept_is_said(repl: Repl, tmp_path: Path) -> None:
     (tmp_path / ".local").write_text("a file where a directory should be")
     terminal = repl()
@@ -215,6 +230,7 @@ def test_history_that_cannot_be_kept_is_said(repl: Repl, tmp_path: Path) -> None
     assert terminal.result("1 + 1") == "2\n"
 
 
+@pytest.mark.sampled(0)
 def test_history_that_meets_a_full_disk_is_given_up(repl: Repl) -> None:
     start = (
         "import sys\nfrom cellblock.cli import main\nfrom cellblock.cli.history import History\n"
@@ -225,6 +241,7 @@ def test_history_that_meets_a_full_disk_is_given_up(repl: Repl) -> None:
     assert terminal.result("x + 1") == "2\n"
 
 
+@pytest.mark.sampled(0)
 def test_characters_that_the_locale_lacks_end_neither_this_repl_nor_the_next(
     repl: Repl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +255,7 @@ def test_characters_that_the_locale_lacks_end_neither_this_repl_nor_the_next(
         assert terminal.end() == 0
 
 
+@pytest.mark.sampled(0)
 def test_entries_that_no_terminal_takes_do_not_keep_the_repl_from_starting(repl: Repl, tmp_path: Path) -> None:
     path = tmp_path / ".local/state/cellblock/history"
     path.parent.mkdir(parents=True)
@@ -248,6 +266,7 @@ def test_entries_that_no_terminal_takes_do_not_keep_the_repl_from_starting(repl:
     terminal.expect(r"\n42\n>>> \Z")
 
 
+@pytest.mark.sampled(0)
 def test_tab_completes_names_of_the_session_and_indents(repl: Repl) -> None:
     terminal = repl()
     terminal.result("a_long_name_of_the_session = 41")
@@ -260,6 +279,7 @@ def test_tab_completes_names_of_the_session_and_indents(repl: Repl) -> None:
     terminal.expect(r"\nindented\n")
 
 
+@pytest.mark.sampled(0)
 def test_tab_completes_commands_and_their_files(repl: Repl, tmp_path: Path) -> None:
     (tmp_path / "a script-of-mine.py").write_text("print('loa' + 'ded')")
     (tmp_path / "prices-2024.py").write_text("print('loa' + 'ded')")
@@ -271,6 +291,7 @@ def test_tab_completes_commands_and_their_files(repl: Repl, tmp_path: Path) -> N
     terminal.expect(r":load prices-2024\.py\nloaded\n>>> ")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W8")
 def test_tab_has_no_code_of_the_session_run_on_the_host(repl: Repl) -> None:
     terminal = repl()
@@ -284,6 +305,7 @@ def test_tab_has_no_code_of_the_session_run_on_the_host(repl: Repl) -> None:
     assert terminal.result("seen") == "['cellblock']\n"
 
 
+@pytest.mark.sampled(0)
 def test_tab_does_not_wait_for_a_session_that_does_not_answer(repl: Repl) -> None:
     terminal = repl()
     for line in ("class Slow:", "    def __repr__(self):", "        import time; time.sleep(3); return ''", ""):
@@ -317,6 +339,7 @@ def test_escape_sequences_of_cells_do_not_reach_the_terminal(repl: Repl) -> None
     assert "\x1b" not in terminal.screen
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W8")
 def test_escape_sequence_that_does_not_end_hides_nothing_later(repl: Repl) -> None:
     terminal = repl()
@@ -324,6 +347,7 @@ def test_escape_sequence_that_does_not_end_hides_nothing_later(repl: Repl) -> No
     assert terminal.result("'later'") == "'later'\n"
 
 
+@pytest.mark.sampled(0)
 def test_crash_is_told_and_costs_the_cell_alone(repl: Repl) -> None:
     terminal = repl()
     terminal.result("x = 1; y = 2")
@@ -334,6 +358,7 @@ def test_crash_is_told_and_costs_the_cell_alone(repl: Repl) -> None:
     assert terminal.result("x, y") == "(1, 2)\n"
 
 
+@pytest.mark.sampled(0)
 def test_what_a_crash_took_along_is_told(repl: Repl) -> None:
     terminal = repl()
     terminal.result("import os, socket; x = 1; one, two = socket.socketpair()")
@@ -343,6 +368,7 @@ def test_what_a_crash_took_along_is_told(repl: Repl) -> None:
     assert terminal.result("x") == "1\n"
 
 
+@pytest.mark.sampled(0)
 def test_death_between_two_cells_is_told_with_the_next(repl: Repl) -> None:
     terminal = repl()
     terminal.result("import os, threading; threading.Timer(0.5, os._exit, [1]).start()")
@@ -362,6 +388,7 @@ def test_cells_are_undone_with_their_files(repl: Repl) -> None:
     assert terminal.result("'x' in globals()") == "False\n"
 
 
+@pytest.mark.sampled(0)
 def test_undo_without_a_step_to_undo_says_so(repl: Repl) -> None:
     terminal = repl()
     assert terminal.result(":undo 9").startswith("cellblock: ")
@@ -369,6 +396,7 @@ def test_undo_without_a_step_to_undo_says_so(repl: Repl) -> None:
     assert terminal.result(":undo x") == "cellblock: usage: :undo [N]\n"
 
 
+@pytest.mark.sampled(0)
 def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
     terminal = repl("--timeout", "0.5", "--memory", "100")
     assert terminal.result("x = b'x' * 10**9").endswith(
@@ -379,6 +407,7 @@ def test_memory_and_time_limits_name_their_options(repl: Repl) -> None:
     assert shown.endswith("cellblock: timeout: the cell ran longer than 0.5 s (--timeout S allows more)\n")
 
 
+@pytest.mark.sampled(0)
 def test_pictures_are_saved_and_named(repl: Repl, tmp_path: Path) -> None:
     terminal = repl()
     assert terminal.result(PICTURE) == "cellblock: picture: cellblock-pictures/cell-1.png\n"
@@ -387,6 +416,7 @@ def test_pictures_are_saved_and_named(repl: Repl, tmp_path: Path) -> None:
     assert terminal.result(PICTURE) == "cellblock: picture: elsewhere/cell-1.png\n"
 
 
+@pytest.mark.sampled(0)
 def test_tables_are_as_wide_as_the_terminal(repl: Repl) -> None:
     pytest.importorskip("pandas")
     terminal = repl()
@@ -398,6 +428,7 @@ def test_tables_are_as_wide_as_the_terminal(repl: Repl) -> None:
 # --------------------------------------------------------------------------------------- commands
 
 
+@pytest.mark.sampled(0)
 def test_help_lists_every_command(repl: Repl) -> None:
     from cellblock.cli.commands import COMMANDS
 
@@ -405,6 +436,7 @@ def test_help_lists_every_command(repl: Repl) -> None:
     assert [name for name in COMMANDS if f"\n{name} " not in f"\n{shown}"] == []
 
 
+@pytest.mark.sampled(0)
 def test_names_files_limits_and_walls(repl: Repl) -> None:
     terminal = repl("--memory", "300")
     assert terminal.result(":names") == "nothing is bound\n"
@@ -416,6 +448,7 @@ def test_names_files_limits_and_walls(repl: Repl) -> None:
     assert re.search(r"^landlock +ABI \d+", terminal.result(":walls"), re.M)
 
 
+@pytest.mark.sampled(0)
 def test_shell_runs_inside_and_streams(repl: Repl) -> None:
     terminal = repl()
     assert terminal.result("!pwd; exit 3") == "/session/workspace\nCommandFailed: exit status 3\n"
@@ -460,6 +493,7 @@ def test_cells_are_saved_and_loaded(repl: Repl, tmp_path: Path) -> None:
     assert (tmp_path / "precious.py").read_text() == "mine"
 
 
+@pytest.mark.sampled(0)
 def test_undo_counts_no_change_of_the_terminals_width(repl: Repl) -> None:
     terminal = repl()
     width = "__import__('os').environ['COLUMNS']"
@@ -472,6 +506,7 @@ def test_undo_counts_no_change_of_the_terminals_width(repl: Repl) -> None:
     assert terminal.result(f"'a' in globals(), {width}").startswith("(False, '80')\n")
 
 
+@pytest.mark.sampled(0)
 def test_clear_keeps_files_and_restart_does_not(repl: Repl, tmp_path: Path) -> None:
     (tmp_path / "given.csv").write_bytes(b"")
     terminal = repl("--file", "given.csv")
@@ -485,7 +520,7 @@ def test_clear_keeps_files_and_restart_does_not(repl: Repl, tmp_path: Path) -> N
     assert terminal.result(":files") == "given.csv\n"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("command", "told"),
     [
@@ -514,6 +549,7 @@ def test_command_that_meets_an_unusable_path_leaves_the_session(
     assert terminal.result("keep") == "1\n"
 
 
+@pytest.mark.sampled(0)
 def test_error_of_ours_in_a_command_is_a_line_and_the_session_lives_on(repl: Repl) -> None:
     start = (
         "import sys\nfrom cellblock.cli import commands, main\n"
@@ -525,6 +561,7 @@ def test_error_of_ours_in_a_command_is_a_line_and_the_session_lives_on(repl: Rep
     assert terminal.result("keep") == "1\n"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -539,15 +576,18 @@ def test_command_that_cannot_be_carried_out_says_why(repl: Repl, line: str, told
     assert repl().result(line) == told
 
 
+@pytest.mark.sampled(0)
 def test_sys_exit_says_how_to_leave(repl: Repl) -> None:
     shown = repl().result("import sys; sys.exit(3)")
     assert shown == "the cell has ended, the session goes on; :quit leaves\n"
 
 
+@pytest.mark.sampled(0)
 def test_ipython_lines_have_a_hint(repl: Repl) -> None:
     assert "\ncellblock: hint: IPython's % and ! lines are not Python" in repl().result("%matplotlib inline")
 
 
+@pytest.mark.sampled(0)
 def test_results_alone_go_to_a_file_that_stdout_is(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     with (
@@ -570,6 +610,7 @@ def test_results_alone_go_to_a_file_that_stdout_is(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------- other Pythons
 
 
+@pytest.mark.sampled(0)
 def test_python_without_readline_works(repl: Repl, tmp_path: Path) -> None:
     start = "import sys; sys.modules['readline'] = None\nfrom cellblock.cli import main\nsys.exit(main())"
     terminal = repl(python=("-c", start))

@@ -244,6 +244,7 @@ class Screen(io.StringIO):
         return super().write(text)
 
 
+@pytest.mark.sampled(0)
 def test_what_is_imported_is_known_while_it_starts() -> None:
     start = start_early(preload=("netrc",))
     start.ended.result(60)

@@ -23,7 +23,7 @@ def test_results_are_shown_without_prompts(cellblock: Cellblock) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"42\ndone\n", b"")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("source", "printed"),
     [
@@ -45,7 +45,7 @@ def test_blocks_of_a_script(cellblock: Cellblock, source: bytes, printed: bytes)
     assert (done.returncode, done.stdout, done.stderr) == (0, printed, b"")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("source", "status", "told"),
     [
@@ -67,6 +67,7 @@ def test_exit_status_is_that_of_the_worst_cell(cellblock: Cellblock, source: byt
     assert told in done.stderr.decode().splitlines()[-1]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W1")
 @pytest.mark.parametrize(
     "command", [":load {secret}", ":put {secret}", ":save {directory}/out.py", ":get made {directory}/out"]
@@ -80,6 +81,7 @@ def test_commands_of_a_pipe_do_not_reach_the_hosts_files(cellblock: Cellblock, t
     assert [path.name for path in tmp_path.iterdir()] == ["secret.py"]
 
 
+@pytest.mark.sampled(0)
 def test_files_are_listed_by_names_that_open_them(cellblock: Cellblock) -> None:
     names = ["a  b", " c", "d\te", "e\udcff", "x\ny", "z\x1b["]
     done = cellblock("repl", stdin=f"for one in {names!a}: open(one, 'w').close()\n\n:files\n".encode())
@@ -88,6 +90,7 @@ def test_files_are_listed_by_names_that_open_them(cellblock: Cellblock) -> None:
     assert all(one.isprintable() for one in listed)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("between", [b"\n", b"# why\n", b"1,\n\n"])
 def test_work_of_a_block_grows_with_its_lines_and_not_with_their_square(tmp_path: Path, between: bytes) -> None:
     lines = 20_000
@@ -111,6 +114,7 @@ def test_work_of_a_block_grows_with_its_lines_and_not_with_their_square(tmp_path
     assert blocks == [source[: -len(b"\n'next'\n")].decode(), "'next'", None]
 
 
+@pytest.mark.sampled(0)
 def test_program_that_waits_gets_the_reply_to_each_block() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "cellblock", "repl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -126,6 +130,7 @@ def test_program_that_waits_gets_the_reply_to_each_block() -> None:
     assert replies == [b"1\n", b"2\n", b"3\n"]
 
 
+@pytest.mark.sampled(0)
 def test_ctrl_c_ends_it() -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "cellblock", "repl"],
@@ -147,6 +152,7 @@ def test_ctrl_c_ends_it() -> None:
         assert (process.returncode, out) == (130, b"")
 
 
+@pytest.mark.sampled(0)
 def test_pictures_are_named_only_where_they_are_asked_for(cellblock: Cellblock, tmp_path: Path) -> None:
     source = b"type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n'})()"
     done = cellblock("repl", stdin=source)
@@ -156,6 +162,7 @@ def test_pictures_are_named_only_where_they_are_asked_for(cellblock: Cellblock, 
     assert (tmp_path / "kept/cell-1.png").read_bytes() == b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.sampled(0)
 def test_pictures_that_cannot_be_saved_are_named(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     source = b"type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n'})()"
@@ -163,16 +170,19 @@ def test_pictures_that_cannot_be_saved_are_named(cellblock: Cellblock, tmp_path:
     assert done.stderr == b"cellblock: picture not saved: cell-1.png: Not a directory\n"
 
 
+@pytest.mark.sampled(0)
 def test_a_picture_that_is_text_is_shown_as_text(cellblock: Cellblock) -> None:
     source = b"type('S', (), {'_repr_svg_': lambda self: '<svg/>', '__repr__': lambda self: 'a drawing'})()"
     assert cellblock("repl", stdin=source).stdout == b"a drawing\n"
 
 
+@pytest.mark.sampled(0)
 def test_history_is_not_touched(cellblock: Cellblock, tmp_path: Path) -> None:
     cellblock("repl", stdin=b"1\n", environment={"HOME": str(tmp_path), "XDG_STATE_HOME": ""})
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled(0)
 def test_reader_that_goes_away_ends_it() -> None:
     done = subprocess.run(
         f"(echo 'for i in range(10**6): print(i)'; echo; sleep 5) | {sys.executable} -m cellblock repl | head -1",
@@ -181,6 +191,7 @@ def test_reader_that_goes_away_ends_it() -> None:
     assert (done.stdout, done.stderr) == (b"0\n", b"")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

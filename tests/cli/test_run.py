@@ -25,16 +25,19 @@ from cellblock.text import plain
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
+@pytest.mark.sampled(0)
 def test_text_goes_to_the_stream_it_was_written_to(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", stdin=b"import sys\nprint('out')\nprint('err', file=sys.stderr)\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"out\n", b"err\n")
 
 
+@pytest.mark.sampled(0)
 def test_last_expression_is_shown_on_a_line_of_its_own(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", stdin=b"print('a', end='')\n[1, 2]")
     assert (done.returncode, done.stdout) == (0, b"a\n[1, 2]\n")
 
 
+@pytest.mark.sampled(0)
 def test_text_arrives_while_the_cell_runs() -> None:
     script = b"import sys\nprint('early')\nwhile True: pass\n"
     with subprocess.Popen(
@@ -50,7 +53,7 @@ def test_text_arrives_while_the_cell_runs() -> None:
     assert (line, still_running) == (b"early\n", True)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("source", "status", "told"),
     [
@@ -73,6 +76,7 @@ def test_exit_status_tells_how_it_ended(cellblock: Cellblock, source: bytes, sta
     assert (done.returncode, told in last if told else last) == (status, True if told else "")
 
 
+@pytest.mark.sampled(0)
 def test_time_limit_stops_a_loop(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", "--timeout", "0.3", stdin=b"while True: pass")
     assert done.returncode == 3
@@ -81,6 +85,7 @@ def test_time_limit_stops_a_loop(cellblock: Cellblock) -> None:
     )
 
 
+@pytest.mark.sampled(0)
 def test_output_past_the_limit_is_cut_in_the_middle(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", "--output", "1000", stdin=b"print('head' + 'x' * 10**6 + 'tail')")
     assert done.stdout.startswith(b"headxxx")
@@ -92,6 +97,7 @@ def test_output_past_the_limit_is_cut_in_the_middle(cellblock: Cellblock) -> Non
 # ------------------------------------------------------------------------------------------- sources
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -132,18 +138,21 @@ def test_what_cannot_be_used_is_named(capsys: pytest.CaptureFixture[str], words:
     assert reason in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.sampled(0)
 def test_package_that_cannot_be_preloaded_is_a_usage_error(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", "--preload", "no_such_package")
     assert done.returncode == 2
     assert done.stderr.startswith(b"cellblock: cannot preload no_such_package: ModuleNotFoundError")
 
 
+@pytest.mark.sampled(0)
 def test_input_that_would_leave_the_session_is_a_usage_error(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(b"")
     done = cellblock("run", "-", "--file", "in.csv:../../etc/passwd")
     assert (done.returncode, b"is not among the session's files" in done.stderr) == (2, True)
 
 
+@pytest.mark.sampled(0)
 def test_encoding_line_and_byte_order_mark_are_followed(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))\n")
     (tmp_path / "marked.py").write_bytes("\ufeffprint('ok')\r\nprint('two')\r\n".encode())
@@ -151,11 +160,13 @@ def test_encoding_line_and_byte_order_mark_are_followed(cellblock: Cellblock, tm
     assert cellblock("run", "marked.py").stdout == b"ok\ntwo\n"
 
 
+@pytest.mark.sampled(0)
 def test_ten_megabytes_of_source_run(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", stdin=b"x = '" + b"a" * 10_000_000 + b"'\nprint(len(x))\n")
     assert (done.returncode, done.stdout) == (0, b"10000000\n")
 
 
+@pytest.mark.sampled(0)
 def test_ten_megabytes_of_statements_fail_as_a_value(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", stdin=b"x = 1\n" * 1_700_000)
     assert done.returncode == 3
@@ -178,6 +189,7 @@ def test_split_takes_a_cell_from_each_marker_to_the_next(text: str, cells: list[
     assert split(text) == cells
 
 
+@pytest.mark.sampled(0)
 def test_cells_run_in_order_and_stop_at_the_first_failure(cellblock: Cellblock) -> None:
     source = b"x = 1\n# %%\nx + 1\n# %%\n1/0\n# %%\nprint('never')\n"
     done = cellblock("run", "-", "--cells", stdin=source)
@@ -207,6 +219,7 @@ def test_json_holds_one_object_and_nothing_else(cellblock: Cellblock) -> None:
     assert set(usage) == {"duration_ms", "cpu_ms", "memory_peak_bytes"} | network
 
 
+@pytest.mark.sampled(0)
 def test_json_of_a_failure_has_the_error(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", "--json", stdin=b"{}['k']")
     cell = json.loads(done.stdout)
@@ -215,12 +228,14 @@ def test_json_of_a_failure_has_the_error(cellblock: Cellblock) -> None:
     assert cell["error"]["traceback"].startswith('Traceback (most recent call last):\n  File "<cell 1>"')
 
 
+@pytest.mark.sampled(0)
 def test_json_has_a_line_for_each_cell(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", "--json", "--cells", "--timeout", "0.3", stdin=b"1\n# %%\nwhile True: pass\n")
     cells = [json.loads(line) for line in done.stdout.splitlines()]
     assert (done.returncode, [cell["state"] for cell in cells]) == (3, ["completed", "timeout"])
 
 
+@pytest.mark.sampled(0)
 def test_json_carries_images_in_base64(cellblock: Cellblock, scripts: Path) -> None:
     pytest.importorskip("matplotlib")
     done = cellblock("run", scripts / "matplotlib_figure.py", "--json")
@@ -232,6 +247,7 @@ def test_json_carries_images_in_base64(cellblock: Cellblock, scripts: Path) -> N
 # --------------------------------------------------------------------------------------------- files
 
 
+@pytest.mark.sampled(0)
 def test_text_that_looks_like_a_uri_stays_text(cellblock: Cellblock) -> None:
     source = b"class Liar:\n    def _repr_html_(self):\n        return 'notebook://cell/0/image/0'\nLiar()"
     done = cellblock("run", "-", "--json", stdin=source)
@@ -239,6 +255,7 @@ def test_text_that_looks_like_a_uri_stays_text(cellblock: Cellblock) -> None:
     assert (output["uri"], output["data"]["text/html"]) == (None, "notebook://cell/0/image/0")
 
 
+@pytest.mark.sampled(0)
 def test_images_are_saved_under_a_name_of_ours(cellblock: Cellblock, scripts: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = cellblock("run", scripts / "matplotlib_figure.py", "--save", "kept", "--json")
@@ -248,6 +265,7 @@ def test_images_are_saved_under_a_name_of_ours(cellblock: Cellblock, scripts: Pa
     assert (tmp_path / "kept/image-1.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.sampled(0)
 def test_mounts_are_read_inside_and_not_saved(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "sales").mkdir()
     (tmp_path / "sales" / "a=b.csv").write_text("2\n")
@@ -259,7 +277,7 @@ def test_mounts_are_read_inside_and_not_saved(cellblock: Cellblock, tmp_path: Pa
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["out"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -286,12 +304,14 @@ def test_files_go_in_and_only_what_is_new_comes_out(cellblock: Cellblock, tmp_pa
     assert done.stderr == b"cellblock: saved kept/d/out.txt\n"
 
 
+@pytest.mark.sampled(0)
 def test_input_that_the_script_changed_comes_out(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_bytes(b"1\n")
     done = cellblock("run", "-", "--file", "in.csv", "--save", "kept", stdin=b"open('in.csv', 'a').write('2\\n');")
     assert (done.returncode, (tmp_path / "kept/in.csv").read_bytes()) == (0, b"1\n2\n")
 
 
+@pytest.mark.sampled(0)
 def test_saving_overwrites_nothing(cellblock: Cellblock, tmp_path: Path) -> None:
     (tmp_path / "precious.py").write_text("mine")
     (tmp_path / "link.txt").symlink_to("target.txt")
@@ -302,6 +322,7 @@ def test_saving_overwrites_nothing(cellblock: Cellblock, tmp_path: Path) -> None
     assert not (tmp_path / "target.txt").exists()
 
 
+@pytest.mark.sampled(0)
 def test_names_from_inside_are_made_harmless(cellblock: Cellblock, tmp_path: Path) -> None:
     source = rb"""
 import os
@@ -315,6 +336,7 @@ os.symlink('/etc/passwd', 'passwd')
     assert (done.returncode, names) == (0, ["__", "_rf", "a_[2Jb", "c_.._d", "x_saved y"])
 
 
+@pytest.mark.sampled(0)
 def test_a_file_that_lies_too_deep_is_named_and_the_others_are_saved(cellblock: Cellblock, tmp_path: Path) -> None:
     source = (
         b"import os\nfor _ in range(1200): os.mkdir('a'); os.chdir('a')\nopen('f', 'w').close()\n"
@@ -402,11 +424,13 @@ def test_escape_sequences_do_not_reach_a_terminal() -> None:
     assert shown.endswith(b"ValueError: h\r\n")
 
 
+@pytest.mark.sampled(0)
 def test_exceptions_stand_out_on_a_terminal_in_our_colours_alone() -> None:
     shown = _on_a_terminal(r"raise ValueError('\x1b[31mh')", TERM="xterm", NO_COLOR="")
     assert re.findall(rb"\x1b[^\x1b]*", shown) == [b"\x1b[31mValueError: h", b"\x1b[0m\r\n"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W8")
 def test_sequence_that_does_not_end_hides_nothing_that_we_say() -> None:
     shown = _on_a_terminal(r"import sys; sys.stderr.write('a\x1b]0;'); sys.stderr.flush(); 1/0", NO_COLOR="1")
@@ -414,6 +438,7 @@ def test_sequence_that_does_not_end_hides_nothing_that_we_say() -> None:
     assert shown.endswith(b"ZeroDivisionError: division by zero\r\n")
 
 
+@pytest.mark.sampled(0)
 def test_a_program_that_reads_us_gets_the_text_as_it_is(cellblock: Cellblock) -> None:
     assert cellblock("run", "-", stdin=rb"print('\x1b[31mred\x07')").stdout == b"\x1b[31mred\x07\n"
 
@@ -480,12 +505,14 @@ def test_ctrl_c_interrupts_the_cell_and_says_so() -> None:
     assert err.splitlines()[-1].startswith(b"cellblock: interrupted after ")
 
 
+@pytest.mark.sampled(0)
 def test_second_ctrl_c_ends_a_cell_that_ignores_the_first() -> None:
     source = b"import signal\nsignal.signal(2, signal.SIG_IGN)\nprint('ready')\nwhile True: pass\n"
     status, _, err = _interrupted(source, times=2)
     assert (status, err.splitlines()[-1].startswith(b"cellblock: interrupted after ")) == (130, True)
 
 
+@pytest.mark.sampled(0)
 def test_reader_that_goes_away_ends_the_run() -> None:
     done = subprocess.run(
         f"echo 'for i in range(10**7): print(i)' | {sys.executable} -m cellblock run - | head -1",
@@ -497,6 +524,7 @@ def test_reader_that_goes_away_ends_the_run() -> None:
 # -------------------------------------------------------------------------------------------- import
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"]])
 def test_help_imports_no_event_loop(words: list[str]) -> None:
     code = (
@@ -533,6 +561,7 @@ def test_usage_error_shows_how_the_command_is_used(
     assert (told.out, told.err.startswith(usage), told.err.splitlines()[-1]) == ("", True, reason)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("place", ["taken", "taken/below", "dangling"])
 def test_directory_that_cannot_be_made_is_told_before_anything_runs(
     cellblock: Cellblock, tmp_path: Path, place: str

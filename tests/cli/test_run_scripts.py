@@ -27,7 +27,7 @@ PRINTED = {
 NEEDS = {"matplotlib_figure": "matplotlib", "numpy_sums": "numpy", "pandas_groups": "pandas"}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", sorted(PRINTED))
 def test_script_prints_what_it_prints_outside(cellblock: Cellblock, scripts: Path, name: str) -> None:
     if name in NEEDS:

@@ -50,6 +50,7 @@ def test_list(stored: Run, url: str, cellblock: Run) -> None:
     )
 
 
+@pytest.mark.sampled(0)
 def test_a_commit_says_where_a_state_is_that_it_does_not_hold(stored: Run, url: str) -> None:
     details: list[dict[str, Any]] = [{}, {"deleted": ["c0"]}]
     with open_store(url) as store, store.hold("default", "report") as held, held.batch() as batch:
@@ -62,6 +63,7 @@ def test_a_commit_says_where_a_state_is_that_it_does_not_hold(stored: Run, url: 
     assert "state" not in stored("show", "report", "HEAD~2").stdout.decode()
 
 
+@pytest.mark.sampled(0)
 def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, url: str) -> None:
     with Session("report", state=Versioned(url)):
         (row,) = _json(stored("list", "--json"))
@@ -71,6 +73,7 @@ def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, 
         assert row["holder"].encode() in done.stderr
 
 
+@pytest.mark.sampled(0)
 def test_steps_that_a_killed_program_left_in_the_journal_are_told(cellblock: Run, url: str) -> None:
     source = f"""
 import os
@@ -95,6 +98,7 @@ os.kill(os.getpid(), 9)
     assert (done.returncode, told in done.stderr) == (1, True)
 
 
+@pytest.mark.sampled(0)
 def test_log_and_show(stored: Run) -> None:
     commits = _json(stored("log", "report", "--json"))
     assert [(commit["number"], commit["message"]) for commit in commits] == [
@@ -113,6 +117,7 @@ def test_log_and_show(stored: Run) -> None:
     assert "[1]" in text
 
 
+@pytest.mark.sampled(0)
 def test_log_gives_the_revision_of_each_commit_that_first_parents_lead_to(cellblock: Run, url: str) -> None:
     with Session("main", state=Versioned(url)) as session:
         session.run("base = 1")
@@ -135,6 +140,7 @@ def test_log_gives_the_revision_of_each_commit_that_first_parents_lead_to(cellbl
         assert told["id"].startswith(f"sha256-{commit}")
 
 
+@pytest.mark.sampled(0)
 def test_imports_and_definitions_of_a_session_are_shown_as_source(cellblock: Run, url: str) -> None:
     with Session("defs", state=Versioned(url)) as session:
         session.run("import math\ndef area(r): return r")
@@ -148,6 +154,7 @@ def test_imports_and_definitions_of_a_session_are_shown_as_source(cellblock: Run
     assert first == ["import math", "def area(r): return r"]
 
 
+@pytest.mark.sampled(0)
 def test_diff(stored: Run) -> None:
     diff = _json(stored("diff", "report", "HEAD~2", "--json"))
     assert [(one["name"], one["after"]["preview"]) for one in diff["names"]] == [("a", "2"), ("b", "[1]")]
@@ -155,6 +162,7 @@ def test_diff(stored: Run) -> None:
     assert "~ a: 1 (int) → 2 (int)" in stored("diff", "report", "HEAD~2").stdout.decode()
 
 
+@pytest.mark.sampled(0)
 def test_undo_counts_no_cell_that_was_rolled_back(stored: Run, url: str) -> None:
     with Session("report", state=Versioned(url)) as session:
         assert session.run("import os; os._exit(3)").rolled_back
@@ -205,7 +213,7 @@ def test_verify_gc_and_delete(stored: Run) -> None:
     assert _json(stored("list", "--json")) == []
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
@@ -236,6 +244,7 @@ def test_store_that_is_not_there_is_not_made(cellblock: Run, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled(0)
 def test_place_of_objects_that_is_not_there_is_not_made(stored: Run, url: str, tmp_path: Path) -> None:
     for place in (f"{tmp_path}/slip", f"file://{tmp_path}/slip/of"):
         done = stored("list", "--store", f"{url}?objects={place}")

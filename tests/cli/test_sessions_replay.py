@@ -36,6 +36,7 @@ def test_same_run_is_exit_status_0(cellblock: Cellblock, log: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", said)
 
 
+@pytest.mark.sampled(0)
 def test_difference_is_a_row_and_exit_status_1(cellblock: Cellblock, log: Path) -> None:
     log.write_text(log.read_text().replace('"answer": 2', '"answer": 3', 1))
     done = cellblock("sessions", "replay", log, "--file", "a.txt")
@@ -50,6 +51,7 @@ def test_difference_is_a_row_and_exit_status_1(cellblock: Cellblock, log: Path) 
     assert (told["same"], told["cells"], told["differences"][0]["replayed"]) == (False, 3, "3")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

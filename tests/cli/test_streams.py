@@ -29,7 +29,7 @@ def shell(tmp_path: Path) -> Callable[[str], tuple[int, str]]:
     return run
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("line", "status", "said"),
     [
@@ -52,6 +52,7 @@ def test_a_stream_that_is_closed_takes_nothing_and_one_that_fails_is_told(
     assert shell(line) == (status, said)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("environment", ["PYTHONIOENCODING=ascii", "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0"])
 @pytest.mark.parametrize("words", ["", "run", "mcp"])
 def test_help_is_shown_whatever_the_encoding(
@@ -78,6 +79,7 @@ _LONG = "a" * 5_000
 _NO_NAME = "the name of a {} must have 1 to 200 characters, not 0"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -115,6 +115,7 @@ def test_the_runtime_may_raise_the_limit_by_the_headroom_and_no_further(uid: int
     assert in_child(action, uid=uid) == "refused"
 
 
+@pytest.mark.sampled(0)
 def test_a_fork_bomb_meets_the_process_limit() -> None:
     if os.geteuid() != 0:
         pytest.skip("the count of this user's processes is not the test's to know")

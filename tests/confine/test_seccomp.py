@@ -206,6 +206,7 @@ POLICIES = [
 POLICY_NAMES = ["default", "no-families", "unix-only", "many-families", "supervised"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("parameters", POLICIES, ids=POLICY_NAMES)
 def test_program_answers_every_number_as_the_tables_do(machine: str, parameters: dict[str, object]) -> None:
@@ -787,6 +788,7 @@ def installing() -> str:
     return INSTALL.format(package=str(Path(cellblock.__file__).parents[1]))
 
 
+@pytest.mark.sampled(3)
 @on_a_known_machine
 @pytest.mark.parametrize("what", ORDINARY)
 def test_ordinary_programs_run_under_the_filter(what: str, tmp_path: Path) -> None:
@@ -797,6 +799,7 @@ def test_ordinary_programs_run_under_the_filter(what: str, tmp_path: Path) -> No
     assert run_program(f"{installing()}\n{body}\nprint('done')\n", tmp_path) == ("done\n", "")
 
 
+@pytest.mark.sampled(1)
 @on_a_known_machine
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing_runs_under_the_filter(method: str, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def needs_containers(block: Block) -> bool:
     return (block.mark, block.word) == ("needs", "containers")
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.hostile
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_blocks_of_the_page_give_the_output_that_is_shown(

@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.hostile
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
 def test_example_prints_what_its_last_lines_say(program: Path, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ async def _restored_value(kernel: Kernel, source: str) -> object:
     return found
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D1")
 async def test_scribe_that_is_killed_costs_its_capture_alone(kernel: ProcessKernel) -> None:
     await finished(kernel, "x = [1]\n" + _SLOW % 0.5)
@@ -84,6 +85,7 @@ async def test_scribe_that_is_killed_costs_its_capture_alone(kernel: ProcessKern
     assert await _restored_value(kernel, "x") == [1]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D1")
 async def test_value_whose_scribe_somebody_else_killed_is_no_suspect(kernel: ProcessKernel) -> None:
     await finished(kernel, "x = [1]\n" + _SLOW % 0.5)
@@ -100,6 +102,7 @@ async def test_value_whose_scribe_somebody_else_killed_is_no_suspect(kernel: Pro
     assert {"x", "slow"} <= {one.name for one in snapshot.names}
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D1")
 async def test_state_is_saved_whose_copy_and_worker_are_killed(kernel: ProcessKernel) -> None:
     await finished(kernel, "x = [1]\n" + _SLOW % 0.3)
@@ -127,6 +130,7 @@ async def test_init_that_is_killed_ends_the_capture_with_the_session(kernel: Pro
         await _captured_at_last(kernel)
 
 
+@pytest.mark.sampled(0)
 async def test_scribe_is_none_of_what_a_cell_past_its_time_started(kernel: ProcessKernel) -> None:
     await finished(kernel, "x = [1]\n" + _SLOW % 0.5)
     turn = await running(
@@ -174,6 +178,7 @@ async def test_scribe_is_made_only_once_init_has_made_room_for_it(anyio_backend:
     await kernel.close()
 
 
+@pytest.mark.sampled(0)
 async def test_memory_of_scribes_is_not_the_cells(anyio_backend: str) -> None:
     """Many small objects, saved three times at once: nobody is ended for it."""
     kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_memory_mb=128)))
@@ -188,6 +193,7 @@ async def test_memory_of_scribes_is_not_the_cells(anyio_backend: str) -> None:
     await kernel.close()
 
 
+@pytest.mark.sampled(0)
 async def test_state_that_leaves_no_memory_to_save_it_in_is_refused_with_a_remedy(anyio_backend: str) -> None:
     kernel = await ProcessLauncher().open(KernelSpec(limits=ExecutionLimits(max_memory_mb=64)))
     await finished(kernel, _FULL)
@@ -197,6 +203,7 @@ async def test_state_that_leaves_no_memory_to_save_it_in_is_refused_with_a_remed
     await kernel.close()
 
 
+@pytest.mark.sampled(0)
 async def test_branch_is_saved_apart_from_what_it_was_branched_from(kernel: ProcessKernel) -> None:
     await finished(kernel, "x = [1]\nopen('f', 'w').write('1')")
     branch, lost = await kernel.branch(KernelSpec(seed=2))
@@ -308,6 +315,7 @@ async def test_random_state_is_the_cells_own(kernel: ProcessKernel) -> None:
     assert await _restored_value(kernel, "now") == here
 
 
+@pytest.mark.sampled(0)
 async def test_cells_see_nothing_of_scribes(kernel: ProcessKernel) -> None:
     await finished(kernel, "import os\nx = [1]\n" + _SLOW % 0.5)
     before = await value(kernel, "os.listdir('/proc')")
@@ -371,6 +379,7 @@ _SUMS = "int(x.sum()), float(y.sum()), y.flags.f_contiguous, int(z.sum()), len(z
 _FOUND = [12_499_997_500_000, 179_999_700_000.0, True, 0, 40_000_000, 12_499_997_500_000]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("beside", [True, False])
 async def test_large_buffers_come_back_by_memory_and_by_message(
     kernel: ProcessKernel, monkeypatch: pytest.MonkeyPatch, beside: bool
@@ -391,6 +400,7 @@ async def test_large_buffers_come_back_by_memory_and_by_message(
     await other.close()
 
 
+@pytest.mark.sampled(0)
 async def test_interrupt_waits_until_a_buffer_is_there(kernel: ProcessKernel) -> None:
     """Else the host would write to memory that is something else's by then."""
     pytest.importorskip("numpy")

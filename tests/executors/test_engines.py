@@ -76,6 +76,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> _Engine:
     return _Engine(tmp_path / "engine", request.param)
 
 
+@pytest.mark.sampled(1)
 def test_every_wall_is_asked_for(engine: _Engine) -> None:
     engine.refused(cpus=0.5)
     words = engine.started[0]
@@ -96,6 +97,7 @@ def test_every_wall_is_asked_for(engine: _Engine) -> None:
     assert not {"-v", "--volume", "--device", "--privileged", "--pid", "--cap-add"} & set(words)
 
 
+@pytest.mark.sampled(1)
 def test_runtime_is_named_where_the_engine_wants_it(engine: _Engine) -> None:
     error = engine.refused(runtime="crun")
     (words,) = engine.started
@@ -105,6 +107,7 @@ def test_runtime_is_named_where_the_engine_wants_it(engine: _Engine) -> None:
     assert error.mechanism == "image"
 
 
+@pytest.mark.sampled(0)
 def test_image_that_is_missing_is_told_from_a_container_that_fails(engine: _Engine) -> None:
     missing = engine.refused()
     assert (missing.mechanism, "cellblock image build" in missing.hint) == ("image", True)
@@ -113,6 +116,7 @@ def test_image_that_is_missing_is_told_from_a_container_that_fails(engine: _Engi
     assert (old.mechanism, "Python 3.9.2" in str(old)) == ("python", True)
 
 
+@pytest.mark.sampled(1)
 def test_engine_that_has_gone_meanwhile_is_what_is_told(engine: _Engine) -> None:
     engine.has("leaving")
     error = engine.refused()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -78,6 +79,7 @@ def test_streams_are_told_as_they_were_written(many: list[Text], limit: int) -> 
     assert {one.stream for one in budget.finish()} <= set(streams)
 
 
+@pytest.mark.sampled(0)
 def test_pieces_that_are_kept_have_a_largest_number() -> None:
     budget = TextBudget(1_000_000)
     many = [Text("stdout", b"x" * 1_000_000)] + [Text(("stdout", "stderr")[n % 2], b"y") for n in range(100_000)]

@@ -116,6 +116,7 @@ class Saver:
         }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.threat("W10")
 async def test_what_is_saved_is_what_is_there(kernel: Kernel, seed: int) -> None:
@@ -134,6 +135,7 @@ async def test_what_is_saved_is_what_is_there(kernel: Kernel, seed: int) -> None
             assert saver.truth() <= saver.hashes(), source
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(not memory.exact_pages(), reason="this kernel's account of pages is no evidence")
 async def test_large_memory_that_nobody_wrote_to_is_not_read_again(kernel: Kernel) -> None:
     """Told by a lie: what is left out is not looked at, so that a change past the kernel's account goes unseen."""
@@ -160,6 +162,7 @@ def _written_of(snapshot: Snapshot | None) -> bytes:
     return tag
 
 
+@pytest.mark.sampled(0)
 async def test_evidence_of_a_future_that_was_undone_is_none(kernel: Kernel) -> None:
     saver = Saver(kernel)
     await finished(kernel, _BEGIN)

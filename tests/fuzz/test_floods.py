@@ -36,11 +36,13 @@ def test_host_goes_on_under_hostile_sequences_of_messages() -> None:
     assert finds(1, 4) == []
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("seed", FOUND)
 def test_sequence_that_broke_it_does_so_no_more(seed: int) -> None:
     assert finds(seed, 1) == []
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("seed", SAVED)
 def test_description_of_what_is_saved_broke_it_and_does_so_no_more(seed: int) -> None:

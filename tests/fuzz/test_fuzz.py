@@ -49,6 +49,7 @@ def said(engine: Engine) -> list[str]:
     return [f"{find.how}\nmake fuzz ARGS='--again {to_word(find.target, find.case)}'" for find in engine.report.finds]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 @pytest.mark.threat("W7")
 def test_invariant_holds_of_changed_messages(target: Target) -> None:
@@ -74,6 +75,7 @@ def test_what_was_found_breaks_it_no_more(name: str, case: Case) -> None:
     assert judged(BY_NAME[name], case) is None
 
 
+@pytest.mark.sampled(0)
 def test_what_breaks_it_is_found_and_made_small() -> None:
     values = BY_NAME["values"]
 
@@ -93,6 +95,7 @@ def test_what_breaks_it_is_found_and_made_small() -> None:
     assert from_word(to_word("values", find.case)) == ("values", find.case)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("reading", "how"),
     [
@@ -135,6 +138,7 @@ def target_of(reading: Callable[[Case], object]) -> Target:
     return Target("greedy", lambda: iter([(b"x",)]), reading, lambda case, read: None)
 
 
+@pytest.mark.sampled(0)
 def test_command_tells_what_it_did_and_tries_a_case_again() -> None:
     def run(*words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(HERE), *filter(None, sys.path)])

@@ -44,6 +44,7 @@ FOUND: tuple[tuple[str, Pumped], ...] = (
 """Texts that took too long, by who read them."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.threat("W7")
 @pytest.mark.parametrize("name", READERS)
 def test_no_text_holds_up_the_host(name: str) -> None:
@@ -69,6 +70,7 @@ def _for_seconds(seconds: float, pick: random.Random) -> Iterator[Pumped]:
         yield pumped(pick)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("reading", "how"),
     [

@@ -38,6 +38,7 @@ ESCAPES = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("theme", "program"), list(_sampled(PARITY, EVERY_PARITY)))
 def test_programs_behave_as_under_cpython(theme, program):
     want = test_parity.expected(theme)[program.name]
@@ -64,6 +65,7 @@ def given(tmp_path_factory):
             sys.modules[name] = module
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("file", "attempt"), list(_sampled(ESCAPES, EVERY_ESCAPE)))
 def test_attempts_reach_nothing(given, file, attempt):
     place, vaults, toolbox = given

@@ -95,11 +95,13 @@ def outer() -> Iterator[Outer]:
         yield running
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", CASES)
 def test_call_ends_with_its_cell_and_within_its_memory(case: str, outer: Outer) -> None:
     assert outer.past(CASES[case]) == ""
 
 
+@pytest.mark.sampled(0)
 def test_made_programs_end_with_their_cells_and_within_their_memory(outer: Outer) -> None:
     _run_made(0, _QUICK, outer)
 
@@ -116,6 +118,7 @@ def _run_made(first: int, count: int, outer: Outer) -> None:
         assert told == "", f"program {number}:\n{program(number, granted)}\n{told}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("count", [17, 400, 1001, 20_011])
 def test_sorting_in_parts_is_sorting(count: int, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,6 +176,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sampled(119)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("leaked", RAW)
 def test_what_no_row_knows_cannot_be_called(leaked: str, way: str, capfd: pytest.CaptureFixture[str]) -> None:

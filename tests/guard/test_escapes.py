@@ -10,6 +10,7 @@ from functools import cache
 import corpus
 import pytest
 from levels import why_not_local
+from seeds import mark_of
 
 from cellblock.guard.rules import BY_ID
 
@@ -87,6 +88,8 @@ def _cases():
                 marks = [CITED[attempt.keys["threat"]]]
                 if file.startswith("L10_calls_"):  # each takes its time limit or its memory
                     marks.append(pytest.mark.slow)
+                elif file.startswith("L10_") and file != "L10_nesting":
+                    marks.append(getattr(pytest.mark, mark_of(file)))
                 if "open" in attempt.keys:
                     marks.append(pytest.mark.xfail(run=False, reason=attempt.keys["open"]))
                 yield pytest.param(file, attempt, id=f"{file}-{attempt.name}", marks=marks)

@@ -57,6 +57,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", DRAWN)
 def test_figures_are_outputs_of_the_cell(what: str) -> None:
     source, images = DRAWN[what]

@@ -272,6 +272,7 @@ def _mutants(seed: int, count: int) -> None:
             raise AssertionError(f"seed {seed}, program {number}: {source!r}") from error
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("L6")
 def test_mutated_programs_raise_nothing_but_what_the_guard_raises() -> None:
     _mutants(seed=1, count=2_500)
@@ -324,6 +325,7 @@ def _first(want: str, got: str) -> str:
     return f"{len(ours)} lines of output for {len(theirs)}"
 
 
+@pytest.mark.sampled(0)
 def test_what_grows_is_much_of_the_language() -> None:
     """Most programs end well, and together they have every node in them that the rules know."""
     seen: set[str] = set()
@@ -337,6 +339,7 @@ def test_what_grows_is_much_of_the_language() -> None:
     assert known - seen <= {"Pass", "TypeAlias", "Await", "TryStar", "Set", "DictComp", "AsyncWith", "Assert"}
 
 
+@pytest.mark.sampled(0)
 def test_grown_programs_do_as_under_cpython() -> None:
     for seed in range(QUICK):
         _same(seed)

@@ -45,6 +45,7 @@ def test_the_corpus_is_wide():
     assert sum(len(corpus.programs(path)) for path in FILES.values()) >= 750
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("theme", FILES)
 def test_cpython_runs_every_program_of_a_file(theme):
     """A program shows something, or ends in the exception that its header names."""
@@ -71,6 +72,7 @@ def test_what_differs_are_few_programs_of_the_corpus():
     assert len(DIFFERS) <= len(known) // 40
 
 
+@pytest.mark.sampled(115)
 @pytest.mark.skipif(bool(why_not_local()), reason=why_not_local())
 @pytest.mark.parametrize(("theme", "program"), list(_cases()))
 def test_the_guard_changes_nothing(theme, program):

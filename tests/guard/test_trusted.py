@@ -474,6 +474,7 @@ def test_names_bound_to_trusted_members_are_known_again(tmp_path: Path) -> None:
         assert session.run("int(total(join([Table({'a': rows})]).a)), np.pi > 3").value == (3, True)
 
 
+@pytest.mark.sampled(0)
 def test_import_of_a_package_leaves_no_other_in_the_program() -> None:
     program = (
         f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom levels import local_session\nfrom cellblock import Policy\n"

@@ -50,6 +50,7 @@ def _tried(version: str, borrowed: str, *words: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_guard_changes_nothing_of_the_programs_of_the_corpus(version: str, borrowed: str) -> None:
     files = [str(path) for path in corpus.files(corpus.PARITY)]

@@ -398,6 +398,7 @@ with Session(trust_level="local") as session:
 """
 
 
+@pytest.mark.sampled(0)
 def test_first_dataclass_of_a_process_waits_for_no_source_of_the_library() -> None:
     """It is checked before any cell runs, and counts to none."""
     done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, timeout=60, check=True)

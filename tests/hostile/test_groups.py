@@ -35,6 +35,7 @@ for process in range(1, 80):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("signal", [9, 2, 19])
 def test_a_cell_joins_no_group_of_what_is_kept(signal: int) -> None:
     with Session() as session:
@@ -52,6 +53,7 @@ def test_a_cell_joins_no_group_of_what_is_kept(signal: int) -> None:
         assert session.run("kept").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_a_cell_pulls_nothing_that_is_kept_into_its_group() -> None:
     with Session() as session:
         session.run("kept = 1")

@@ -94,6 +94,7 @@ async def _longest_wait(*cells: str, limits: ExecutionLimits) -> tuple[list[Cell
     return done, longest
 
 
+@pytest.mark.sampled(0)
 def test_displays_behind_a_mark_that_no_event_follows_leave_the_loop_its_turns() -> None:
     source = prelude({}) + _FORGE + _MARKS + _HELD
     (cell,), longest = anyio.run(lambda: _longest_wait(source, limits=_BRIEF))
@@ -101,6 +102,7 @@ def test_displays_behind_a_mark_that_no_event_follows_leave_the_loop_its_turns()
     assert longest < _STANDSTILL
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("where", ["where = end", "where = socket.socket(fileno=os.dup(channel()))"])
 def test_socket_that_lingers_is_closed_at_once_by_its_host(where: str) -> None:
     source = f"{prelude({})}{_END}\n{where}\n{_LINGER}"
@@ -125,6 +127,7 @@ os.waitpid(child, 0)
 """
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_takes_its_text_back_is_a_cell_like_others() -> None:
     with Session() as session:
         session.run("kept = 1")
@@ -192,7 +195,7 @@ async def _shortest(work: Callable[[], Awaitable[object]], allowed: float) -> fl
     return shortest
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("versioned", [False, True])
 @pytest.mark.parametrize("source", _LARGE_CALLS)
 def test_large_arguments_and_answers_of_a_host_function_leave_the_loop_its_turns(
@@ -243,6 +246,7 @@ for n in range(20_000): open(f"{below}/{n}", "w").close()
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_lists_of_many_files_names_and_values_leave_the_loop_its_turns() -> None:
     async with AsyncSession(limits=ExecutionLimits(timeout_seconds=60)) as session:
@@ -260,6 +264,7 @@ _LARGE = "open('large', 'w').write('é\\n' * 6_900_000 + 'x')"
 _EDIT = {"file_path": "large", "old_string": "é\nx", "new_string": "é\né\nx"}
 
 
+@pytest.mark.sampled(0)
 def test_edit_of_a_large_file_by_a_graph_leaves_the_loop_of_all_sessions_its_turns(tmp_path: Path) -> None:
     graphs = pytest.importorskip("cellblock.integrations.langgraph")
     threads = graphs.Threads(f"sqlite:///{tmp_path}/cells.db", limits=ExecutionLimits(timeout_seconds=60))
@@ -344,6 +349,7 @@ _DOORS: dict[str, Callable[[str], Awaitable[None]]] = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("door", _DOORS)
 def test_text_of_a_model_is_read_without_a_long_turn_of_the_loop(door: str, tmp_path: Path) -> None:
     work = partial(_DOORS[door], f"sqlite:///{tmp_path}/cells.db")
@@ -357,6 +363,7 @@ def test_text_of_a_model_is_read_without_a_long_turn_of_the_loop(door: str, tmp_
     assert longest < allowed
 
 
+@pytest.mark.sampled(0)
 def test_state_of_many_names_is_saved_and_woken_without_a_long_turn_of_the_loop(tmp_path: Path) -> None:
     async def turns() -> tuple[float, float, float]:
         state = Versioned(f"sqlite:///{tmp_path}/cells.db")
@@ -390,6 +397,7 @@ def _lengthened(log: Path, steps: int, calls: int) -> None:
     log.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["replayed", "refused", "resumed"])
 def test_log_that_somebody_has_sent_leaves_the_loop_its_turns(how: str, tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
@@ -425,6 +433,7 @@ def test_log_that_somebody_has_sent_leaves_the_loop_its_turns(how: str, tmp_path
 _NOTED = "memory.variables = {f'n{i}': [1] * 100_000 for i in range(30)}\nfinal_answer(1)"
 
 
+@pytest.mark.sampled(0)
 def test_memory_of_an_agent_that_holds_much_leaves_the_loop_its_turns() -> None:
     async def work() -> None:
         assert len((await CodeAgent(ScriptedModel([f"```python\n{_NOTED}\n```"])).arun("one")).memory.variables) == 30

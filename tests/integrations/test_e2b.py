@@ -110,6 +110,7 @@ def test_an_image_reaches_a_callback_with_its_bytes(sandbox: Sandbox) -> None:
     assert results[0]._repr_png_() == results[0].png
 
 
+@pytest.mark.sampled(0)
 def test_callbacks_are_called_as_it_happens(sandbox: Sandbox) -> None:
     heard: list[tuple[str, float]] = []
 
@@ -140,6 +141,7 @@ def test_a_callback_that_fails_interrupts_the_code(sandbox: Sandbox) -> None:
     assert sandbox.run_code("1").text == "1"
 
 
+@pytest.mark.sampled(0)
 def test_a_time_limit_of_the_call_and_one_of_the_session(sandbox: Sandbox) -> None:
     sandbox.run_code("x = 1")
     with pytest.raises(TimeoutException, match=r"the code ran longer than 0\.5 s"):
@@ -280,6 +282,7 @@ def test_variables_of_the_environment(sandbox: Sandbox) -> None:
         assert other.commands.run("echo $KEPT").stdout == "1\n"
 
 
+@pytest.mark.sampled(0)
 def test_variables_of_one_run_are_in_no_cell_and_end_with_it(sandbox: Sandbox) -> None:
     sandbox.run_code("import os; os.environ['SET'] = 'before'; x = 1")
     once = {"SET": "value-1", "UNSET": "value-2"}
@@ -297,6 +300,7 @@ def test_variables_of_one_run_are_in_no_cell_and_end_with_it(sandbox: Sandbox) -
         assert "value-" not in other.session.notebook.to_html()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("after", ["run_code", "commands"])
 def test_a_run_is_undone_with_its_variables_in_one_step(sandbox: Sandbox, after: str) -> None:
     sandbox.run_code("import os; os.environ['SET'] = 'before'; x = 1")
@@ -310,6 +314,7 @@ def test_a_run_is_undone_with_its_variables_in_one_step(sandbox: Sandbox, after:
     assert sandbox.run_code("os.environ.get('UNSET')").text is None
 
 
+@pytest.mark.sampled(0)
 def test_a_run_that_was_undone_leaves_no_variables_to_a_sandbox_that_is_opened_again(tmp_path: Path) -> None:
     def opened() -> Sandbox:
         return Sandbox.create(name="lasting", state=Versioned(f"sqlite:///{tmp_path}/store.db"))
@@ -322,6 +327,7 @@ def test_a_run_that_was_undone_leaves_no_variables_to_a_sandbox_that_is_opened_a
         assert sandbox.run_code("import os; x, os.environ.get('ONCE')").text == "(1, None)"
 
 
+@pytest.mark.sampled(0)
 def test_it_ends_once_and_by_itself() -> None:
     sandbox = Sandbox.create(timeout=0.5)
     deadline = time.monotonic() + 20
@@ -376,6 +382,7 @@ def test_every_method_with_arguments_is_tried_with_odd_ones(sandbox: Sandbox) ->
     assert {name for name, one in methods.items() if inspect.signature(one).parameters} == {*_ARGUMENTS, "create"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", _ARGUMENTS)
 def test_a_wrong_argument_is_told_as_such(sandbox: Sandbox, name: str) -> None:
     call, usual = operator.attrgetter(name)(sandbox), _ARGUMENTS[name]

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "extra"),
     [

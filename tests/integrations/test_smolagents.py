@@ -138,6 +138,7 @@ def test_a_final_answer_ends_the_step_where_it_stands(executor: CellblockExecuto
 CAUGHT = "x = 1\ntry: final_answer('draft')\nexcept: pass\nx = 2\n"
 
 
+@pytest.mark.sampled(0)
 def test_an_answer_that_the_code_catches_counts_unless_a_limit_or_a_crash_ends_the_step() -> None:
     with CellblockExecutor(limits=ExecutionLimits(timeout_seconds=3)) as executor:
         executor.send_tools({})
@@ -253,6 +254,7 @@ LONG = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("value", LONG.values(), ids=LONG)
 def test_an_agent_writes_down_any_value_that_its_code_gives(executor: CellblockExecutor, value: str) -> None:
     model = Script(f"print('\\ud800')\n{value}", f"raise KeyError({value})", "final_answer(1)")
@@ -295,6 +297,7 @@ def test_nothing_that_a_cell_shows_drives_the_terminal_of_an_agent(executor: Cel
         assert sequence not in logged
 
 
+@pytest.mark.sampled(0)
 def test_of_many_answers_of_a_step_the_newest_is_held_and_counted(executor: CellblockExecutor) -> None:
     executor.send_tools({})
     account = executor.session._session._account

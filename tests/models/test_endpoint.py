@@ -224,6 +224,7 @@ async def test_tokens_are_those_of_all_attempts(endpoint):
     assert reply.tokens == TOLD + Tokens(input=4, output=2)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("after", ["cut", "silence"])
 async def test_what_breaks_after_the_end_of_an_answer_takes_nothing_away(endpoint, retries, after):
     ending = {"cut": 5} if after == "cut" else {"end": 5, "hang": True}
@@ -267,6 +268,7 @@ async def test_an_endpoint_whose_certificate_is_not_trusted_is_not_asked_again(e
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(0)
 async def test_an_answer_that_stalls_is_asked_for_again(endpoint, retries):
     with ModelServer([Answer("one two three", pause=30), Answer("whole")]) as server:
         reply = await endpoint(server, patience={"stall_seconds": 0.5}).reply(ASKED, [])
@@ -290,6 +292,7 @@ async def test_slow_tokens_that_come_in_time_make_a_whole_answer(endpoint, retri
     assert (reply.text, retries) == ("slowly", [])
 
 
+@pytest.mark.sampled(0)
 async def test_all_attempts_together_have_a_time(endpoint):
     with ModelServer(lambda body: Silence()) as server:
         error = await failing(endpoint(server, patience={"timeout_seconds": 0.1, "total_seconds": 0.6, "retries": 99}))
@@ -483,7 +486,7 @@ _BODIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(0)
 @pytest.mark.threat("L9")
 @pytest.mark.parametrize("kind", _TYPES)
 async def test_whatever_an_endpoint_sends_is_an_answer_or_an_error_of_the_model(endpoint, kind):
@@ -509,6 +512,7 @@ async def test_a_refusal_in_an_odd_charset_is_the_same_refusal(endpoint):
         assert (await failing(endpoint(server))).kind == "key"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize(
     ("pieces", "said"),
@@ -536,6 +540,7 @@ WORD = b'data: {"choices": [{"index": 0, "delta": {"content": " word"}}]}\n\n'
 END = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize(
     "body",
@@ -565,6 +570,7 @@ def _call(**function):
     return _delta(tool_calls=[{"index": 0, "function": function}])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize(
     ("kind", "body", "said"),
@@ -605,6 +611,7 @@ async def test_a_mark_of_byte_order_and_events_without_data_are_no_part_of_an_an
         assert (await endpoint(server, patience={"retries": 0}).reply(ASKED, [])).text == " word"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 async def test_lines_of_a_stream_may_be_cut_anywhere_and_end_in_any_way(endpoint, end):
@@ -618,6 +625,7 @@ async def test_lines_of_a_stream_may_be_cut_anywhere_and_end_in_any_way(endpoint
     assert reply.text == "".join(f"{number} " for number in range(5_000))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "br", "zstd", "identity, gzip", "x-gzip", "compress"])
 async def test_an_answer_that_is_compressed_is_refused_by_name(endpoint, retries, encoding):
@@ -637,6 +645,7 @@ async def test_an_answer_that_is_compressed_is_refused_by_name(endpoint, retries
     assert {asked.headers["accept-encoding"] for asked in server.asked} == {"identity"}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("encoding", ["none", "utf-8", "chunked", "identity, identity", "", "of-its-own"])
 async def test_an_encoding_that_leaves_bodies_as_they_are_is_passed_over(endpoint, encoding):
     headers = {"content-encoding": encoding}

@@ -219,6 +219,7 @@ def _piece(index, **given):
     return AIMessageChunk("", tool_call_chunks=[given])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D4")
 @pytest.mark.parametrize(
     ("pieces", "said"),

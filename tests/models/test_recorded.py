@@ -143,6 +143,7 @@ def _damaged(order, rows):
     return text
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("L9")
 async def test_a_recording_that_is_damaged_anywhere_answers_or_is_told_by_its_line(tmp_path):
     path, order = tmp_path / "run.jsonl", random.Random(1)

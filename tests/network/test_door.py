@@ -219,6 +219,7 @@ def test_a_resolver_that_does_not_answer_is_not_waited_for(make: MakeDoor, monke
     go.set()
 
 
+@pytest.mark.sampled(0)
 def test_connections_are_taken_at_a_pace(make: MakeDoor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doors, "_MOST_A_SECOND", 5)
     _, port = make()

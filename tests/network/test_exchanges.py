@@ -238,6 +238,7 @@ def test_an_answer_that_is_none_is_told(make: MakeDoor, answer: bytes, why: str)
         assert (door.traffic.connections, door.traffic.connections_refused) == (1, 0)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", [RESETS, b"HTTP/1.1 200 OK\r\n"])
 def test_a_server_that_breaks_off_or_is_silent_is_told(
     make: MakeDoor, answer: bytes, monkeypatch: pytest.MonkeyPatch
@@ -341,6 +342,7 @@ def test_bytes_past_the_limit_are_told_before_the_answer_and_break_it_off_within
         assert said.startswith(b"HTTP/1.1 403 the session has used up ExecutionLimits.max_network_mb\r\n")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W6")
 def test_a_client_that_floods_small_chunks_leaves_the_others_their_turn(make: MakeDoor) -> None:
     with raw_server(_OK, waits_for=b"never") as sink, raw_server(_OK) as server:

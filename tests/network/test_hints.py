@@ -107,6 +107,7 @@ def test_a_server_in_a_session_with_a_list(listing: Session) -> None:
     assert said == "a session with a network= list listens on no port: one without it may, for itself"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "run",
     ["import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'pebble'], check=True)", "!"],

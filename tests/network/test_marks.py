@@ -215,6 +215,7 @@ def test_on_a_branch_of_a_private_session_it_is_private(sent: list[str]) -> None
     assert sent == []
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("fails", [False, True])
 def test_attempts_pass_the_mark_on(fails: bool, sent: list[str]) -> None:
     last = "task_fail('no')" if fails else "final_answer(pay)"
@@ -242,6 +243,7 @@ def _sessions(url: str, *words: str) -> str:
     return printed.getvalue()
 
 
+@pytest.mark.sampled(0)
 def test_the_mark_is_resumed_and_shown_with_the_cell_since_which_it_holds(tmp_path: Path, sent: list[str]) -> None:
     url = f"sqlite:///{tmp_path}/cells.db"
     with Session("pay", state=Versioned(url), tools=[mail], limits=_LIMITS) as session:
@@ -270,6 +272,7 @@ def test_the_mark_is_resumed_and_shown_with_the_cell_since_which_it_holds(tmp_pa
     assert sent == []
 
 
+@pytest.mark.sampled(0)
 def test_what_is_merged_from_a_session_without_data_changes_nothing(tmp_path: Path, sent: list[str]) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("pay", state=state, tools=[mail], limits=_LIMITS) as session:
@@ -319,6 +322,7 @@ def test_an_agent_that_calls_tools_with_json_is_refused_what_reaches_outside(sen
     assert result.notebook.private == "salaries() was called"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("asked_first", [True, False])
 def test_an_agent_with_json_passes_the_mark_both_ways(asked_first: bool, sent: list[str]) -> None:
     pytest.importorskip("pydantic")

@@ -54,6 +54,7 @@ def _install(index: str) -> str:
     return f"python3 -m pip install --quiet --trusted-host 127.0.0.1 --index-url http://{index}/simple pebble"
 
 
+@pytest.mark.sampled(0)
 def test_an_installed_package_is_part_of_the_version_history(index: str, tmp_path: Path) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
     missing, found = "No module named 'pebble'", "/session/tmp/.packages/"
@@ -88,6 +89,7 @@ def test_a_process_that_takes_the_place_of_another_finds_the_packages(index: str
         assert session.run("import sys\nany('.packages' in one for one in sys.path)").value is True
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("first", [True, False])
 def test_a_session_that_is_resumed_has_the_variables_of_the_door_that_it_has_then(
     index: str, tmp_path: Path, first: bool

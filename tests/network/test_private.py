@@ -280,6 +280,7 @@ def test_the_mark_is_in_the_store(tmp_path: Path, listener: Listener) -> None:
     assert listener.hits == 1
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("open_both", [True, False])
 def test_a_merge_brings_the_mark(tmp_path: Path, listener: Listener, open_both: bool) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
@@ -362,6 +363,7 @@ def test_an_agent_s_session_refuses_outward_tools_once_it_is_private() -> None:
     assert agent.run("try").value == "mail() reaches outside, which a session that holds private data cannot"
 
 
+@pytest.mark.sampled(0)
 def test_a_merge_by_the_command_line_brings_the_mark(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/cells.db"
     with Session("plain", state=Versioned(url), limits=_LIMITS) as session:
@@ -391,6 +393,7 @@ async def test_a_mark_while_the_session_opens_holds(listener: Listener, monkeypa
     assert listener.hits == 0
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_a_mark_while_a_branch_is_made_is_the_branch_s_too(
     tmp_path: Path, listener: Listener, monkeypatch: pytest.MonkeyPatch

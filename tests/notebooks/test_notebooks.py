@@ -50,6 +50,7 @@ def test_there_are_thirty_of_them() -> None:
     assert len(SOURCES) >= 30
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", whole)
 def test_it_runs_to_the_end_and_is_exported(path: Path, tmp_path: Path) -> None:
@@ -67,6 +68,7 @@ def test_it_runs_to_the_end_and_is_exported(path: Path, tmp_path: Path) -> None:
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", whole)
 def test_it_is_resumed_half_way_in_another_process(path: Path, tmp_path: Path) -> None:

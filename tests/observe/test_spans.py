@@ -92,6 +92,7 @@ def test_run_is_a_tree_of_spans_with_the_names_of_the_conventions(level: Any) ->
     assert {name for span in got.spans for name in span.attributes} <= ATTRIBUTES
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_nothing_that_was_said_is_in_a_span_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(**options: Any) -> str:
@@ -129,6 +130,7 @@ def test_failures_mark_the_spans_that_they_pass() -> None:
     assert got.spans[0].attributes["error.type"] == "StepLimitReached"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_attempts_and_agents_that_ask_agents_are_one_trace() -> None:
     got = Collected()
@@ -156,6 +158,7 @@ def test_react_agents_have_spans_as_well() -> None:
     assert [span.attributes.get("error.type") for span in got.named("execute_tool look")] == [None, "LookupError"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 def test_provider_of_the_program_is_used_and_without_one_nothing_is_imported() -> None:
     program = """

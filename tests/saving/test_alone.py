@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 OPTIONS = ("-o", "python_files=alone_*.py", "-o", "pythonpath=tests/saving")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("name", ["alone_graphs.py", "alone_hostile.py", "alone_saving.py"])
 def test_tests_pass_in_a_process_of_their_own(name: str) -> None:
     path = Path(__file__).with_name(name)

@@ -20,6 +20,7 @@ OURS = GOLDEN / f"streams-1.python-{sys.version_info.major}.{sys.version_info.mi
 pytestmark = pytest.mark.threat("D1")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(not OURS.exists(), reason="there are none of this version of Python, and no other reads any")
 def test_records_of_every_format_are_read() -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "0", "MPLBACKEND": "agg"}

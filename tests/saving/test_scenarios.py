@@ -54,7 +54,7 @@ def _cases() -> list[Any]:
     return found
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("scenario", "loads"), _cases())
 def test_scenario_holds_warm_and_after_load(scenario: Path, loads: int, tmp_path: Path) -> None:
     lost, needs = expected(scenario)

@@ -168,7 +168,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("call", "then"), ROWS)
 def test_what_a_call_did_is_there_after_the_death_of_its_program(url: str, call: str, then: str) -> None:
     had = killed(url, BEGIN, CALLS[call], then)
@@ -181,6 +181,7 @@ def test_what_a_call_did_is_there_after_the_death_of_its_program(url: str, call:
                 assert call != "tag" or session.log("here", limit=1)
 
 
+@pytest.mark.sampled(0)
 def test_deletion_that_would_have_waited_for_the_store_is_there_with_the_next_step(url: str) -> None:
     as_of_a_server = "from cellblock.store.sqlite import SqliteDatabase; SqliteDatabase.at_once = lambda *_: None\n"
     had = killed(url, BEGIN, f'{as_of_a_server}session.delete("one"); session.delete("two")', AFTER)
@@ -189,6 +190,7 @@ def test_deletion_that_would_have_waited_for_the_store_is_there_with_the_next_st
         assert [cell.source for cell in session.notebook] == ["after = 1"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", ["run", "aside"])
 def test_answers_of_functions_stay_where_no_state_is_saved(tmp_path: Path, call: str) -> None:
     url, limits = f"sqlite:///{tmp_path}/cells.db", ExecutionLimits(max_checkpoints=0)
@@ -214,6 +216,7 @@ with ThreadPoolExecutor(3) as pool:
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", TOGETHER)
 def test_answers_of_calls_made_together_are_given_again_to_the_same_calls(tmp_path: Path, how: str) -> None:
     """In whatever order they had ended."""
@@ -254,6 +257,7 @@ STOPPED = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", STOPPED)
 def test_cell_that_was_stopped_before_it_was_saved_is_lost_by_name_and_not_run_again(tmp_path: Path, how: str) -> None:
     url = f"sqlite:///{tmp_path}/cells.db"
@@ -274,6 +278,7 @@ def test_cell_that_was_stopped_before_it_was_saved_is_lost_by_name_and_not_run_a
             session.flush()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("source", "lost"),
     [
@@ -320,6 +325,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("read", READS)
 def test_value_that_the_host_has_read_is_the_same_after_the_death_of_its_program(url: str, read: str) -> None:
     command = [sys.executable, "-c", READING, url, READS[read]]
@@ -347,6 +353,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("goes", "read"), [("session.undo(steps)", "get"), ("session.checkout(f'HEAD~{steps}')", "files.read")]
 )
@@ -384,6 +391,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("read", READ_DURING_A_CELL)
 def test_value_is_the_same_that_was_read_of_an_unsaved_state_while_a_cell_ran(url: str, read: str) -> None:
     command = [sys.executable, "-c", DURING, url, READ_DURING_A_CELL[read]]
@@ -414,6 +422,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.sampled(0)
 def test_value_is_the_same_that_was_read_after_another_state_that_could_not_be_saved_was_undone(url: str) -> None:
     command = [sys.executable, "-c", AFTER_A_FAILURE, url]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -422,6 +431,7 @@ def test_value_is_the_same_that_was_read_after_another_state_that_could_not_be_s
         assert f"() {session['token']}" == done.stdout.strip()
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_was_run_again_unseen_is_named_by_the_next_cell(url: str) -> None:
     killed(url, BEGIN, 'session.run("import os; token = os.urandom(4)")')
     with Session("one", state=Versioned(url)) as session:

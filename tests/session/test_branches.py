@@ -52,6 +52,7 @@ def test_files_go_apart(session: Session) -> None:
         assert branch.files.read("/tmp/own") == b"2"
 
 
+@pytest.mark.sampled(0)
 def test_names_of_one_file_in_several_directories_are_there_in_a_branch_and_after_its_merge(tmp_path: Path) -> None:
     """Those directories are mounts in a branch, over which no link leads: there it is a file in each."""
     with Session("a", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), limits=LIMITS) as session:
@@ -107,6 +108,7 @@ def test_a_directory_that_was_open_is_the_branchs_own(session: Session) -> None:
         assert branch.run("sorted(os.listdir(here))").value == ["a"]
 
 
+@pytest.mark.sampled(0)
 def test_random_streams_differ_and_can_be_told_again() -> None:
     told = []
     for _ in range(2):
@@ -149,6 +151,7 @@ def test_a_session_whose_process_was_killed_is_branched_from_before(session: Ses
     assert session.run("state").value == [1]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("is_versioned", [False, True])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_session_whose_copy_was_killed_is_branched_from_another(
@@ -174,6 +177,7 @@ def test_a_session_whose_copy_was_killed_is_branched_from_another(
         assert session.run("state").value == [steps - 1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("is_versioned", [False, True])
 def test_a_session_whose_process_dies_while_it_is_branched_is_branched_all_the_same(
     is_versioned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -256,6 +260,7 @@ def test_mounts_go_along(tmp_path: Path) -> None:
             assert branch.run("open('data/in.txt').read()").value == "data"
 
 
+@pytest.mark.sampled(0)
 def test_limits_are_the_branchs_own() -> None:
     forks = """
 import os, time
@@ -367,6 +372,7 @@ told = killed, siblings(), group(), process(), attempt(gone), attempt(1)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("of", ["the session", "a branch", "a branch of a branch"])
 def test_cell_of_a_branch_signals_its_processes_as_that_of_a_session_does(session: Session, of: str) -> None:
     session.run("state = 1")
@@ -432,6 +438,7 @@ def settled(count: Callable[[], tuple[int, int]]) -> tuple[int, int]:
     return counts[-1]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.parametrize("beside", ["hibernate", "checkout"])
 async def test_branch_is_made_of_a_session_that_changes_its_processes_meanwhile(url: str, beside: str) -> None:
@@ -447,6 +454,7 @@ async def test_branch_is_made_of_a_session_that_changes_its_processes_meanwhile(
                 assert await branch.get("a") == 1
 
 
+@pytest.mark.sampled(0)
 def test_branches_without_a_name_have_names_of_their_own_after_reopening(opened: Callable[..., Session]) -> None:
     names = []
     for _ in range(3):
@@ -458,6 +466,7 @@ def test_branches_without_a_name_have_names_of_their_own_after_reopening(opened:
     assert names == ["one-1", "one-2.1", "one-3.1"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.threat("W10")
 async def test_notebook_of_a_branch_ends_with_the_cell_that_its_state_is_of(url: str) -> None:
@@ -477,7 +486,7 @@ async def test_notebook_of_a_branch_ends_with_the_cell_that_its_state_is_of(url:
         await branch.close()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("depth", [1, 5])
 @pytest.mark.parametrize("before", ["a branch", "a crash and a branch", "a save"])
 @pytest.mark.parametrize("within", ["a session", "a branch"])
@@ -504,6 +513,7 @@ def test_names_are_there_after_writes_of_files_and_a_set_back(within: str, befor
         assert session.run("next(left), open('count').read()").value == (0, str(depth + 1))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("depth", [1, 5])
 @pytest.mark.parametrize("before", ["nothing", "a branch"])
 def test_names_are_there_after_a_write_and_as_many_cells_as_can_be_undone(
@@ -521,6 +531,7 @@ def test_names_are_there_after_a_write_and_as_many_cells_as_can_be_undone(
     assert (cell.value, cell.lost) == ((0, False, "kept"), ())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
 def test_names_are_there_after_writes_of_files_beside_a_copy_that_is_late_or_never_made(
     seconds: float, open_session: Callable[..., Session]
@@ -553,6 +564,7 @@ OF_BRANCHES: dict[str, Callable[[Session, Callable[[Session], Session]], Session
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("of", OF_BRANCHES)
 @pytest.mark.parametrize(
     ("end", "told"),

@@ -51,6 +51,7 @@ def open_seen(open_session: Callable[..., Session]) -> Callable[..., Session]:
     return open_one
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("budget", [None, 60])
 def test_a_session_that_rewrites_much_with_each_cell_stays_within_its_limit_and_its_budget(
     open_seen: Callable[..., Session], budget: int | None
@@ -64,6 +65,7 @@ def test_a_session_that_rewrites_much_with_each_cell_stays_within_its_limit_and_
     assert session.run("block[0]").value == 7
 
 
+@pytest.mark.sampled(0)
 def test_undo_within_the_budget_and_past_it(open_seen: Callable[..., Session]) -> None:
     session = open_seen(max_memory_mb=200, max_checkpoint_mb=100)
     session.run(BLOCK.format(megabytes=70))
@@ -83,6 +85,7 @@ def test_undo_within_the_budget_and_past_it(open_seen: Callable[..., Session]) -
     assert session.run("block[0]").value == 2
 
 
+@pytest.mark.sampled(0)
 def test_states_that_share_what_they_hold_are_not_let_go(open_seen: Callable[..., Session]) -> None:
     session = open_seen(max_memory_mb=200, max_checkpoint_mb=40)
     session.run(BLOCK.format(megabytes=100) + "rewrite(1)")
@@ -93,6 +96,7 @@ def test_states_that_share_what_they_hold_are_not_let_go(open_seen: Callable[...
     assert session.run("'small' in globals(), block[0]").value == (False, 1)
 
 
+@pytest.mark.sampled(0)
 def test_what_a_cell_has_freed_is_what_the_copies_cost(open_seen: Callable[..., Session]) -> None:
     session = open_seen(max_memory_mb=200, max_checkpoint_mb=60)
     session.run(BLOCK.format(megabytes=100) + "rewrite(1)")
@@ -106,6 +110,7 @@ def test_what_a_cell_has_freed_is_what_the_copies_cost(open_seen: Callable[..., 
     assert session.run("x, 'block' in globals()").value == (1, False)
 
 
+@pytest.mark.sampled(0)
 def test_a_failure_goes_back_whatever_the_newest_state_costs(open_seen: Callable[..., Session]) -> None:
     session = open_seen(max_memory_mb=200, max_checkpoint_mb=1)
     session.run(BLOCK.format(megabytes=100) + "rewrite(1)")
@@ -118,6 +123,7 @@ def test_a_failure_goes_back_whatever_the_newest_state_costs(open_seen: Callable
         assert session.run("block[0]").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_a_neighbour_keeps_all_its_states_beside_copies_that_are_dear(open_seen: Callable[..., Session]) -> None:
     dear, neighbour = open_seen(max_memory_mb=160, max_checkpoint_mb=40), open_seen()
     dear.run(BLOCK.format(megabytes=100))
@@ -130,6 +136,7 @@ def test_a_neighbour_keeps_all_its_states_beside_copies_that_are_dear(open_seen:
     assert within(dear, most) <= most
 
 
+@pytest.mark.sampled(0)
 def test_a_copy_that_is_killed_is_a_state_less_and_no_crash(open_seen: Callable[..., Session]) -> None:
     session = open_seen()
     for value in range(4):
@@ -150,6 +157,7 @@ def test_a_copy_that_is_killed_is_a_state_less_and_no_crash(open_seen: Callable[
     assert session.run("x").value == 2
 
 
+@pytest.mark.sampled(0)
 def test_all_copies_end_when_their_session_does_and_none_is_left_over(open_seen: Callable[..., Session]) -> None:
     session = open_seen(max_memory_mb=100, max_checkpoint_mb=20)
     session.run(BLOCK.format(megabytes=40))
@@ -164,6 +172,7 @@ def test_all_copies_end_when_their_session_does_and_none_is_left_over(open_seen:
 # -------------------------------------------------------------------------------------------------------------- files
 
 
+@pytest.mark.sampled(0)
 def test_files_that_do_not_fit_twice_have_the_oldest_states_let_go(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=60))
     write = "with open('big', 'wb') as file:\n    for _ in range(25): _ = file.write(bytes([{0}]) * 2 ** 20)"
@@ -194,6 +203,7 @@ def test_files_that_leave_no_room_for_the_states_before_leave_the_names(open_ses
     assert session.run("next(left), set(open('big', 'rb').read())").value == (0, {2})
 
 
+@pytest.mark.sampled(0)
 def test_a_file_that_fills_the_disk_comes_back(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=40))
     write = "with open('{1}', 'wb') as file:\n    for _ in range(38): _ = file.write(bytes([{0}]) * 2 ** 20)"
@@ -205,6 +215,7 @@ def test_a_file_that_fills_the_disk_comes_back(open_session: Callable[..., Sessi
     assert session.run("os.listdir(), set(open('large', 'rb').read())").value == (["large"], {2})
 
 
+@pytest.mark.sampled(0)
 def test_more_small_files_than_the_history_has_room_for(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_files=300))
     write = "for n in range(250):\n    with open(f'part{{n}}', 'w') as file: _ = file.write('{0}')"
@@ -224,6 +235,7 @@ for name in "abcde":
 """
 
 
+@pytest.mark.sampled(0)
 def test_sparse_files_take_no_more_room_than_their_data(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(timeout_seconds=60, max_disk_mb=20))
     assert session.run(SPARSE.format(1)).ok
@@ -268,6 +280,7 @@ def found():
 """
 
 
+@pytest.mark.sampled(0)
 def test_sparse_files_and_deep_ones_come_back_in_an_undo_a_branch_and_another_session(tmp_path: Path) -> None:
     wanted = ([b"data"] * 3, {(400, 2 * 4096)}, True)
     with Session("a", state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as session:

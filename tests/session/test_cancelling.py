@@ -115,7 +115,7 @@ async def seven() -> int:
     return 7
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", CALLS)
 async def test_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str) -> None:
@@ -137,7 +137,7 @@ STORED = [
 """Where a store takes part, each step of a call that is cancelled takes longer: most of the calls are slow."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.parametrize("call", STORED)
 async def test_stored_session_goes_on_whichever_step_of_a_call_is_cancelled(call: str, url: str) -> None:
@@ -154,6 +154,7 @@ async def test_stored_session_goes_on_whichever_step_of_a_call_is_cancelled(call
         assert await again.get("kept") == kept
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_close_ends_all_whichever_of_its_steps_is_cancelled(url: str) -> None:
     steps, opened = Steps(), list[AsyncSession]()
@@ -172,6 +173,7 @@ async def test_close_ends_all_whichever_of_its_steps_is_cancelled(url: str) -> N
     await opened[-1].close()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_death_that_a_cancelled_caller_was_to_hear_of_takes_no_answer_from_the_next(
     monkeypatch: pytest.MonkeyPatch,
@@ -227,6 +229,7 @@ def test_ctrl_c_is_raised_and_the_session_goes_on(
     assert session.notebook[1].error.type == "KeyboardInterrupt"  # type: ignore[union-attr]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", ["1", "while True: pass"])
 def test_ctrl_c_while_the_loop_begins_a_cell_ends_it_and_the_session_goes_on(
     open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch, source: str
@@ -273,11 +276,13 @@ print(session.run("1").value, other.run("2").value)
 """
 
 
+@pytest.mark.sampled(0)
 def test_ctrl_c_at_any_step_of_a_wait_leaves_all_sessions_of_the_program_usable() -> None:
     command = [sys.executable, "-c", LOCKED]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "1 2\n"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_undo_that_is_cancelled_is_undone_in_the_store_too_or_not_at_all(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
@@ -294,6 +299,7 @@ async def test_undo_that_is_cancelled_is_undone_in_the_store_too_or_not_at_all(u
             assert (await session.log(limit=1))[0].message == message, f"{turns} turns of the loop"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_value_that_was_bound_for_a_caller_who_left_is_a_step(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
@@ -310,6 +316,7 @@ async def test_value_that_was_bound_for_a_caller_who_left_is_a_step(url: str) ->
             assert (await session.log(limit=1))[0].message == message, f"{turns} turns of the loop"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_merge_that_is_cancelled_is_merged_in_the_store_too_or_not_at_all(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
@@ -361,6 +368,7 @@ def raising() -> Iterator[Callable[[type[BaseException], float], None]]:
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", WAITING)
 @pytest.mark.parametrize("kind", RAISED)
 def test_whatever_is_raised_in_a_waiting_caller_ends_the_cell_and_the_session_goes_on(
@@ -375,6 +383,7 @@ def test_whatever_is_raised_in_a_waiting_caller_ends_the_cell_and_the_session_go
     assert time.monotonic() - began < 15  # the cell alone would have run to its limit, 20 s
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("call", ["run", "stream", "shell"])
 @pytest.mark.parametrize("kind", RAISED)
 def test_what_was_interrupted_before_it_began_never_runs(
@@ -398,6 +407,7 @@ def test_what_was_interrupted_before_it_began_never_runs(
         assert [cell.source for cell in again.notebook] == ["L = []", "list(L)"]
 
 
+@pytest.mark.sampled(0)
 def test_ctrl_c_in_a_call_that_waits_leaves_the_cell_of_another_thread_alone(
     session: Session, raising: Callable[[type[BaseException], float], None]
 ) -> None:

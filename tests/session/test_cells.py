@@ -47,6 +47,7 @@ def test_result_is_shown_once_and_none_is_not_shown(session: Session) -> None:
     assert session.run("None").outputs == ()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", ["'x' * 5_000_000", "b'x' * 5_000_000", "list(range(1_000_000))"])
 def test_large_values_arrive_whole_while_their_text_is_cut(session: Session, source: str) -> None:
     cell = session.run(source)
@@ -177,6 +178,7 @@ def test_background_task_goes_on_when_a_later_cell_awaits(session: Session) -> N
     assert session.run("await task").value == 7
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("imported", ["import asyncio", "import asyncio as aio", "from asyncio import create_task"])
 def test_cell_without_await_starts_a_task_that_the_next_awaits(session: Session, imported: str) -> None:
     call = {"import asyncio": "asyncio.create_task", "import asyncio as aio": "aio.create_task"}

@@ -207,6 +207,7 @@ def test_the_number_of_processes_is_limited_by_the_group_too(session: Session, p
     assert (place.folder / group.parent.name / group.name / "pids.max").read_text() == "65\n"
 
 
+@pytest.mark.sampled(0)
 def test_groups_are_used_again_and_not_piled_up(places: list[Place]) -> None:
     with Session(limits=LIMITS):
         pass
@@ -249,12 +250,14 @@ def left(places: list[Place], name: str) -> list[Path]:
     return [found for place in places for found in place.folder.glob(name)]
 
 
+@pytest.mark.sampled(0)
 def test_a_program_that_ends_leaves_no_group(places: list[Place]) -> None:
     program = of_a_program("")
     told, _ = program.communicate(timeout=60)
     assert left(places, told.strip()) == []
 
 
+@pytest.mark.sampled(0)
 def test_what_a_killed_program_left_is_removed_by_the_next_one(places: list[Place]) -> None:
     program = of_a_program("time.sleep(1000)")
     assert program.stdout is not None
@@ -268,6 +271,7 @@ def test_what_a_killed_program_left_is_removed_by_the_next_one(places: list[Plac
     assert left(places, name) == []
 
 
+@pytest.mark.sampled(0)
 def test_a_program_that_lives_keeps_its_groups_when_another_starts(places: list[Place]) -> None:
     program = of_a_program("sys.stdin.read()\nprint([one.run('6 * 7').value for one in sessions])")
     assert program.stdout is not None
@@ -347,6 +351,7 @@ def sleeping() -> Iterator[int]:
         process.wait()
 
 
+@pytest.mark.sampled(0)
 def test_without_groups_a_session_opens_and_says_why_it_has_none(tmp_path: Path) -> None:
     source = (
         "from cellblock import Session\nwith Session() as one: print(one.run('42').value, one.capabilities.walls[-1])"

@@ -91,7 +91,7 @@ ENDS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", ENDS)
 def test_what_a_cell_did_is_gone_with_it_and_all_else_is_as_it_was(
     open_session: Callable[..., Session], end: str
@@ -120,6 +120,7 @@ WORKERS: dict[str, Callable[[Session], Session]] = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["os.killpg(0, 9)", "os.kill(-os.getpid(), 9)"])
 @pytest.mark.parametrize("worker", WORKERS)
 def test_signal_to_the_group_of_a_cell_spares_the_copy_that_is_just_made(
@@ -142,6 +143,7 @@ def test_the_working_directory_comes_back(session: Session) -> None:
     assert session.run("os.path.realpath(os.getcwd())").value == "/session/workspace/d"
 
 
+@pytest.mark.sampled(0)
 def test_oldest_copies_end_though_the_event_loop_gets_no_turn() -> None:
     async def counts() -> tuple[int, object]:
         async with AsyncSession(limits=ExecutionLimits(max_checkpoints=2, timeout_seconds=20)) as session:
@@ -167,6 +169,7 @@ def test_file_whose_number_is_free_is_opened_again_under_it(tmp_path: Path) -> N
     os.close(number)
 
 
+@pytest.mark.sampled(0)
 def test_copies_that_become_ready_when_nobody_wants_them_any_more_end(open_session: Callable[..., Session]) -> None:
     """The session's own processes keep a copy from the processor until later cells have been run."""
     session = open_session(limits=ExecutionLimits(max_checkpoints=1, timeout_seconds=60))
@@ -191,6 +194,7 @@ def test_without_checkpoints_there_is_no_state_to_go_back_to() -> None:
         assert session.run("x").value == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("depth", [0, 1])
 def test_the_first_process_is_hidden_again_after_a_set_back(depth: int, open_session: Callable[..., Session]) -> None:
     """What the kernel shows of a process that hides itself belongs to root."""

@@ -120,6 +120,7 @@ def test_closing_twice_is_closing_once(session: Session) -> None:
     session.close()
 
 
+@pytest.mark.sampled(0)
 def test_closing_beside_a_close_waits_for_it(opened: Callable[..., Session]) -> None:
     for _ in range(5):
         session = opened()
@@ -208,6 +209,7 @@ def test_forked_copy_that_exits_by_the_with_block_leaves_the_parents_session(ses
     assert session.run("2").value == 2
 
 
+@pytest.mark.sampled(0)
 def test_sessions_that_nobody_closed_end_with_the_program_in_silence() -> None:
     program = "from cellblock import Session\nkept = [Session(), Session()]\nprint([one.run('1').text for one in kept])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
@@ -221,6 +223,7 @@ def dropping(test: Callable[..., None]) -> Callable[..., None]:
     return test
 
 
+@pytest.mark.sampled(0)
 @dropping
 @pytest.mark.parametrize("state", [{}, {"hibernate_after": 3600}], ids=["", "hibernating"])
 def test_dropped_session_gives_up_its_name_at_once(
@@ -266,6 +269,7 @@ def test_session_that_a_collector_finds_gives_up_its_name_for_other_processes(ur
         assert store.sessions()[0].holder is None
 
 
+@pytest.mark.sampled(0)
 def test_dropping_a_forked_copy_leaves_the_parent_its_name(opened: Callable[..., Session]) -> None:
     session = opened()
     session.run("x = 1")
@@ -324,7 +328,7 @@ async def _has_file(again: AsyncSession) -> bool:
     return "f" in await again.files.list()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.anyio
 @pytest.mark.parametrize("what", BESIDE_CLOSE)
 async def test_what_a_call_beside_close_acknowledges_is_in_the_store(url: str, what: str) -> None:
@@ -381,6 +385,7 @@ async def test_mark_that_close_puts_into_the_store_is_acknowledged_though_its_ow
         assert again.private == "payroll"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.anyio
 @pytest.mark.parametrize("what", ["delete", "mark_private", "run", "set"])
 async def test_closed_session_that_lasts_acknowledges_nothing(url: str, what: str) -> None:
@@ -394,6 +399,7 @@ async def test_closed_session_that_lasts_acknowledges_nothing(url: str, what: st
         assert [cell.source for cell in again.notebook.cells[:1]] == ["x = [1]"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_files_are_read_while_the_session_falls_asleep_and_moves(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
@@ -419,6 +425,7 @@ async def test_files_are_read_while_the_session_falls_asleep_and_moves(url: str)
         assert min(await asyncio.gather(*readers)) > 1
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_file_written_while_the_session_falls_asleep_is_one_step(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:

@@ -103,7 +103,7 @@ STATES = {f"module {what}": (source, ASK, ANSWER, ExecutionLimits()) for what, s
 STATES |= {what: (*row, ExecutionLimits(max_memory_mb=limit)) for what, (*row, limit) in VALUES.items()}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", STATES)
 def test_state_that_was_flushed_comes_back_by_every_way(opened: Open, what: str) -> None:
     source, ask, answer, limits = STATES[what]
@@ -136,6 +136,7 @@ def test_state_that_was_flushed_comes_back_by_every_way(opened: Open, what: str)
     is_there(session)
 
 
+@pytest.mark.sampled(0)
 def test_objects_of_a_mounted_module_come_back(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "shop.py").write_text(SHOP)
@@ -148,6 +149,7 @@ def test_objects_of_a_mounted_module_come_back(opened: Open, tmp_path: Path) -> 
     assert opened(mounts=mounts).run(ASK).value == ANSWER
 
 
+@pytest.mark.sampled(0)
 def test_module_of_a_branch_comes_with_its_objects(opened: Open) -> None:
     session = opened()
     session.run("kept = 1")
@@ -159,7 +161,7 @@ def test_module_of_a_branch_comes_with_its_objects(opened: Open) -> None:
     assert session.unsaved == ()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout", "undo", "merge", "branch"])
 def test_files_are_those_of_the_state_whatever_a_module_s_code_does_to_them(opened: Open, way: str) -> None:
     writes = "open('log', 'w').write('begun')\nopen('more', 'a').write('+')\nopen('new', 'w').close()\n"
@@ -194,6 +196,7 @@ def test_files_are_those_of_the_state_whatever_a_module_s_code_does_to_them(open
         session.hibernate()
 
 
+@pytest.mark.sampled(0)
 def test_object_whose_module_s_file_has_its_class_no_more_comes_back(opened: Open) -> None:
     session = opened()
     session.run(written("shop.py") + MADE)
@@ -224,6 +227,7 @@ NEEDY = "class Needy:\n    def __setstate__(self, state): self.room = bytearray(
 _SAID = r"needs more memory than max_memory_mb=64 allows; nothing is lost"
 
 
+@pytest.mark.sampled(0)
 def test_state_of_a_larger_limit_is_not_opened_with_a_smaller_and_stays(opened: Open, url: str) -> None:
     session = opened(limits=ExecutionLimits(max_memory_mb=200))
     session.run("a = bytearray(100 * 2**20); b = 1")
@@ -238,6 +242,7 @@ def test_state_of_a_larger_limit_is_not_opened_with_a_smaller_and_stays(opened: 
     assert (session.resumed.lost, session.run("len(a), b").value) == ((), (100 * 2**20, 1))  # type: ignore[union-attr]
 
 
+@pytest.mark.sampled(0)
 def test_session_stays_where_it_was_where_another_state_needs_too_much_memory(opened: Open) -> None:
     session = opened(limits=SMALL)
     session.run("kept = 1")
@@ -259,6 +264,7 @@ def test_session_stays_where_it_was_where_another_state_needs_too_much_memory(op
     assert session.run("kept, other").value == (1, 2)
 
 
+@pytest.mark.sampled(0)
 def test_session_that_needs_too_much_memory_to_wake_stays_asleep_and_whole(opened: Open) -> None:
     session = opened(limits=SMALL)
     session.run("kept = 1")
@@ -272,6 +278,7 @@ def test_session_that_needs_too_much_memory_to_wake_stays_asleep_and_whole(opene
     assert session.run("kept, len(a.room)").value == (1, 200 * 2**20)
 
 
+@pytest.mark.sampled(0)
 def test_value_that_takes_more_than_the_limit_while_it_is_loaded_comes_back(opened: Open) -> None:
     session = opened(limits=SMALL)
     source = "import time\nclass A:\n    def __setstate__(self, state):\n        room = b'x' * (150 * 2**20)\n"

@@ -92,6 +92,7 @@ def test_files_do_not_wait_for_a_running_cell(session: Session) -> None:
     list(events)
 
 
+@pytest.mark.sampled(0)
 def test_sessions_run_at_the_same_time(open_session: Callable[..., Session]) -> None:
     sessions = [open_session() for _ in range(10)]
     streams = [session.stream(WAIT + f"{number}") for number, session in enumerate(sessions)]
@@ -144,6 +145,7 @@ async def test_loop_goes_on_while_a_cell_floods_it() -> None:
         assert session.notebook[0].state is CellState.ERROR
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_cell_that_calls_without_end_leaves_the_loop_its_turns() -> None:
     calls = """

@@ -73,6 +73,7 @@ def any_session(request: pytest.FixtureRequest, open_one: Callable[[str], Sessio
     return open_one(request.param)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("setsid", [False, True])
 def test_a_crowd_takes_turns(session: Session, setsid: bool) -> None:
     assert session.run(f"pids = busy({CROWD}, setsid={setsid})").error is None
@@ -85,6 +86,7 @@ def test_a_crowd_takes_turns(session: Session, setsid: bool) -> None:
     assert session.run("end(pids)").error is None
 
 
+@pytest.mark.sampled(0)
 def test_who_waits_goes_on_when_the_crowd_has_gone(session: Session) -> None:
     session.run(f"pids = busy({CROWD})")
     assert session.run("soon(lambda: 'T' in states(pids))").value is True
@@ -108,6 +110,7 @@ def test_a_crowd_takes_turns_where_there_are_no_namespaces(open_one: Callable[[s
     assert session.run("end(pids)").error is None
 
 
+@pytest.mark.sampled(0)
 def test_few_run_as_they_like_and_some_more_are_nice(session: Session) -> None:
     observe = "seen = set()\nfor _ in range(50): time.sleep(0.01); seen |= set(states(pids))\nseen"
     nice = "[os.getpriority(os.PRIO_PROCESS, pid) for pid in pids]"
@@ -127,6 +130,7 @@ def test_what_was_made_nice_stays_so(any_session: Session) -> None:
     assert cell.error.message == "[Errno 13] Permission denied"
 
 
+@pytest.mark.sampled(0)
 def test_init_interrupts_nobody_while_the_worker_is_alone(session: Session) -> None:
     kernel = session._session._kernel
     assert isinstance(kernel, ProcessKernel)
@@ -146,6 +150,7 @@ def test_init_interrupts_nobody_while_the_worker_is_alone(session: Session) -> N
     assert comes_to_be(os.SCHED_BATCH)
 
 
+@pytest.mark.sampled(0)
 def test_processes_that_sleep_are_no_crowd(session: Session) -> None:
     session.run(
         "pids = []\n"
@@ -160,6 +165,7 @@ def test_processes_that_sleep_are_no_crowd(session: Session) -> None:
     assert session.run("end(pids)").error is None
 
 
+@pytest.mark.sampled(0)
 def test_a_crowd_that_does_not_wait_its_turn_ends_with_the_worker(any_session: Session) -> None:
     cell = any_session.run(f"""
 pids = busy({CROWD + 30}, setsid=True)
@@ -174,6 +180,7 @@ while True:
     assert any_session.run("6 * 7").value == 42
 
 
+@pytest.mark.sampled(1)
 def test_threads_in_a_crowd_run_when_nothing_else_wants_to(any_session: Session) -> None:
     any_session.run(f"""
 import hashlib, threading
@@ -193,6 +200,7 @@ def idle(): return [os.sched_getscheduler(thread.native_id) == os.SCHED_IDLE for
     assert any_session.run("going = False\nfor thread in threads: thread.join()").error is None
 
 
+@pytest.mark.sampled(0)
 def test_checkpoints_outlive_a_crowd(session: Session) -> None:
     session.run("x = 1")
     session.run(f"x = 2\npids = busy({CROWD + 30})\nsoon(lambda: 'T' in states(pids))\nend(pids)")

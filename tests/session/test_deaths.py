@@ -63,6 +63,7 @@ def test_death_is_reported_and_costs_the_cell_alone(session: Session, source: st
     assert session.run("open('kept').read(), x, math.floor(1.5)").value == ("1", 41, 1)
 
 
+@pytest.mark.sampled(0)
 def test_death_that_is_told_late_is_told_as_it_was(session: Session) -> None:
     """By the worker's parent alone, which has no time for a second here."""
     session.run("x = 41")
@@ -77,6 +78,7 @@ def test_death_that_is_told_late_is_told_as_it_was(session: Session) -> None:
     assert session.run("x").value == 41
 
 
+@pytest.mark.sampled(0)
 def test_death_before_the_first_process_knows_the_worker_is_told(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_death_before_the_first_process_knows_the_worker_is_told(
     assert session.run("x").value == 41
 
 
+@pytest.mark.sampled(0)
 def test_death_within_the_limit_that_is_told_after_it_is_no_time_out(open_session: Callable[..., Session]) -> None:
     """By the session's first process, which is the parent of a worker that was woken."""
     session = open_session(limits=ExecutionLimits(timeout_seconds=1, interrupt_grace_seconds=0.5))
@@ -188,6 +191,7 @@ def test_kill_that_the_first_process_has_told_is_not_told_again_for_the_kernels_
     assert (after.text, after.value) == ("41", 41)
 
 
+@pytest.mark.sampled(0)
 def test_worker_that_is_killed_right_after_it_was_woken_is_told(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +214,7 @@ def test_worker_that_is_killed_right_after_it_was_woken_is_told(
     assert {one.reason for one in cell.lost} == {"between two cells the session's process was killed by SIGKILL"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("lasts", [False, True])
 @pytest.mark.parametrize("end", ["limit", "kill", "caller"])
 def test_request_that_lies_unread_until_its_host_ends_it_is_not_begun_again(
@@ -324,6 +329,7 @@ def test_cell_that_ends_its_process_is_run_once_however_it_ends(
     assert session.run("1").value == 1
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(9)"])
 def test_request_that_lay_unread_as_its_process_ended_is_carried_out(walled: Callable[..., Session], end: str) -> None:
     paid: list[int] = []
@@ -432,6 +438,7 @@ def test_what_the_last_cell_bound_is_there_even_when_killed_right_after_its_repl
     assert session.run("x").value == list(range(30))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("ends", "lost"),
     [
@@ -592,6 +599,7 @@ def kill_first(which: str, launcher: Process) -> None:
     assert soon(lambda: workers & {one.pid for one in below(1)}, set()) == set()
 
 
+@pytest.mark.sampled(0)
 def test_sessions_go_on_when_their_zygote_is_killed(own: Session, launcher: Process) -> None:
     own.run("x = 41")
     kill(*zygotes_of(launcher))
@@ -599,6 +607,7 @@ def test_sessions_go_on_when_their_zygote_is_killed(own: Session, launcher: Proc
     assert soon(lambda: zygotes_of(launcher), []) == []
 
 
+@pytest.mark.sampled(0)
 def test_sessions_open_in_the_same_family_when_its_zygote_is_killed(
     own: Session, launcher: Process, open_session: Callable[..., Session]
 ) -> None:
@@ -610,6 +619,7 @@ def test_sessions_open_in_the_same_family_when_its_zygote_is_killed(
     assert len(inits_of(launcher)) == 2
 
 
+@pytest.mark.sampled(0)
 def test_checkpoints_outlive_the_zygote(own: Session, launcher: Process) -> None:
     own.run("x = 1\nopen('kept', 'w').write('1')")
     kill(*zygotes_of(launcher))
@@ -623,6 +633,7 @@ def test_checkpoints_outlive_the_zygote(own: Session, launcher: Process) -> None
         assert own.run("open('kept').read(), x").value == ("1", 1)
 
 
+@pytest.mark.sampled(0)
 def test_first_cell_that_dies_after_the_zygote_is_told_and_its_process_replaced(
     own: Session, launcher: Process
 ) -> None:
@@ -633,6 +644,7 @@ def test_first_cell_that_dies_after_the_zygote_is_told_and_its_process_replaced(
     assert own.run("open('kept').read()").value == "1"
 
 
+@pytest.mark.sampled(0)
 def test_each_zygote_lays_out_its_memory_anew(own: Session, launcher: Process) -> None:
     where = "[line.split('-')[0] for line in open('/proc/self/maps') if line.endswith('[stack]\\n')]"
     before = own.run(where)
@@ -644,6 +656,7 @@ def test_each_zygote_lays_out_its_memory_anew(own: Session, launcher: Process) -
     assert after.value != before.value
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("which", ["nursery", "launcher", "init"])
 def test_session_whose_first_process_is_killed_is_closed_with_a_word(
     own: Session, launcher: Process, which: str, open_session: Callable[..., Session]
@@ -658,6 +671,7 @@ def test_session_whose_first_process_is_killed_is_closed_with_a_word(
     assert open_session(preload=["wave"]).run("6 * 7").value == 42
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("before", ["cell", "beside a cell", "between"])
 def test_every_call_of_a_session_whose_processes_are_all_killed_says_so(
     own: Session, launcher: Process, before: str
@@ -699,6 +713,7 @@ def _end_all(processes: list[Process]) -> None:
             os.kill(one.pid, signal.SIGKILL)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("which", ["nursery", "launcher", "init"])
 def test_running_cell_whose_first_process_is_killed_is_told(own: Session, launcher: Process, which: str) -> None:
     events = own.stream("print('begun')\nwhile True: pass")
@@ -721,6 +736,7 @@ def test_worker_killed_from_outside_is_told(own: Session, launcher: Process) -> 
 _DIES = "import os, threading\nthreading.Timer(0.05, os._exit, [1]).start()"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ["kill", "its own end"])
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_stored_session_answers_after_its_process_ended_between_two_cells(
@@ -742,6 +758,7 @@ def test_stored_session_answers_after_its_process_ended_between_two_cells(
     assert session.run("rows").value == [1, 2]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_stored_session_loses_nothing_to_the_end_of_its_process_in_a_cell(
     opened: Callable[..., Session], most: int
@@ -764,6 +781,7 @@ def test_live_session_without_checkpoints_goes_on_empty_over_its_files(open_sess
     assert [one.name for one in cell.lost] == ["rows"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("source", ["print('a')\nwhile True: pass", "while True: print('a' * 1000)"])
 def test_a_stream_that_nobody_reads_ends_at_its_time_limit(open_session: Callable[..., Session], source: str) -> None:
     """The next caller has its turn, and who reads on after all is told how the cell ended."""
@@ -813,6 +831,7 @@ def price() -> int:
     return 7
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", _OPENS)
 def test_process_that_is_killed_before_it_has_its_functions_is_replaced(
     opened: Callable[..., Session], dying: list[int], call: str
@@ -826,6 +845,7 @@ def test_process_that_is_killed_before_it_has_its_functions_is_replaced(
     assert session.run("x, price()").value == (2, 7)
 
 
+@pytest.mark.sampled(0)
 def test_processes_that_are_all_killed_before_they_have_their_functions_are_told(
     opened: Callable[..., Session], dying: list[int]
 ) -> None:
@@ -839,6 +859,7 @@ def test_processes_that_are_all_killed_before_they_have_their_functions_are_told
     assert session.run("x, price()").value == (2, 7)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("source", "said"),
     [("while True: pass", "the cell ran longer than 1 s"), ("import os; os._exit(7)", "the session's process left")],
@@ -861,6 +882,7 @@ def test_first_process_that_somebody_has_stopped_goes_on(
     assert "has been stopped, and goes on" in caplog.text
 
 
+@pytest.mark.sampled(0)
 def test_process_that_makes_sessions_and_that_somebody_has_stopped_goes_on(
     open_session: Callable[..., Session], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -51,7 +51,7 @@ THEN = [_nothing, _flush, _sleep, _delete_while_asleep, _fail, _undo, _undo_far,
 WAYS = {"states": ExecutionLimits(), "no checkpoints": ExecutionLimits(max_checkpoints=0)}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("limits", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("then", THEN)
 def test_deleted_cell_is_not_there_when_the_session_is_opened_again(
@@ -76,6 +76,7 @@ def test_deleted_cell_is_not_there_when_the_session_is_opened_again(
         assert session.run("secret, x, z").value == ("PASSWORD", 1, 2)
 
 
+@pytest.mark.sampled(0)
 def test_deletion_is_no_step_to_undo(tmp_path: Path) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("kept", state=store) as session:
@@ -90,7 +91,7 @@ def test_deletion_is_no_step_to_undo(tmp_path: Path) -> None:
         session.checkout("HEAD~2")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("then", [_nothing, _flush, _undo, _undo_far, _crash])
 def test_deleted_cell_stays_so_where_a_later_program_goes_back_past_that(
@@ -111,6 +112,7 @@ def test_deleted_cell_stays_so_where_a_later_program_goes_back_past_that(
         assert [cell.source for cell in session.notebook] == expected
 
 
+@pytest.mark.sampled(0)
 def test_branch_of_a_session_lacks_what_was_deleted_before(tmp_path: Path) -> None:
     store = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("kept", state=store) as session:
@@ -124,6 +126,7 @@ def test_branch_of_a_session_lacks_what_was_deleted_before(tmp_path: Path) -> No
             assert [cell.source for cell in session.notebook] == ["x = 2"], name
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("then", [_undo, _undo_far], ids=["undo", "undo far"])
 def test_cell_that_was_run_again_under_the_id_of_a_deleted_one_is_kept(
     tmp_path: Path, then: Callable[[Session], None]
@@ -151,6 +154,7 @@ def _far(session: Session) -> None:
     session.undo()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("before", [_nothing, _flush, _asleep, _far])
 def test_deleted_cell_stays_so_when_another_of_its_id_is_undone(
     tmp_path: Path, before: Callable[[Session], None]
@@ -198,7 +202,7 @@ async def _run(session: AsyncSession) -> Awaitable[object]:
     return session.run("import time; time.sleep(0.2)")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.parametrize("move", [_wake, _step_back, _step_back_asleep, _check_out, _merge, _run])
 async def test_cells_that_are_deleted_while_a_session_moves_stay_deleted(
@@ -223,6 +227,7 @@ async def test_cells_that_are_deleted_while_a_session_moves_stay_deleted(
         assert (await session.run("y")).value == 2
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_is_deleted_while_a_checkout_fails_stays_deleted(
     opened: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +248,7 @@ def test_cell_that_is_deleted_while_a_checkout_fails_stays_deleted(
     assert [cell.id for cell in opened().notebook] == ["kept"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_branch_that_is_made_while_a_cell_runs_lacks_what_was_deleted(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
@@ -257,6 +263,7 @@ async def test_branch_that_is_made_while_a_cell_runs_lacks_what_was_deleted(url:
         assert [cell.source for cell in branch.notebook] == ["x = 2"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.parametrize("deleted", [False, True])
 async def test_branch_that_is_made_while_a_cell_runs_again_has_the_record_of_before(url: str, deleted: bool) -> None:
@@ -281,6 +288,7 @@ async def test_branch_that_is_made_while_a_cell_runs_again_has_the_record_of_bef
         assert [(cell.id, cell.number) for cell in branch.notebook] == expected
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_answers_a_call_again_tells_what_gives_its_value(tmp_path: Path) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("one", state=state) as session:
@@ -301,6 +309,7 @@ def test_call_id_that_is_no_text_is_refused_as_any_argument_is(method: str) -> N
     assert str(caught.value) == "call_id must be str, not int"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("options", [{}, {"policy": Policy(modules=["math"])}], ids=["states", "by source"])
 def test_checkpoint_gives_the_newest_step_where_a_cell_was_deleted_since(
     opened: Callable[..., Session], options: dict[str, object]

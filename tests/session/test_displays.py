@@ -80,6 +80,7 @@ def test_threads_that_show_large_things_at_once_do_not_garble_one_another(sessio
     assert [len(str(output.data["text/html"])) for output in cell.outputs] == [190_000] * 8
 
 
+@pytest.mark.sampled(0)
 def test_thread_that_shows_things_between_cells_does_not_harm_the_session(session: Session) -> None:
     session.run(
         BIG + "import threading\ngo_on = True\ndef show():\n    while go_on: display(big)\n"
@@ -100,6 +101,7 @@ def test_what_a_thread_shows_between_cells_belongs_to_the_next_cell(session: Ses
     assert "'late'" in [output.text for output in cell.outputs]
 
 
+@pytest.mark.sampled(0)
 def test_finalizer_that_shows_something_does_not_harm_the_session(session: Session) -> None:
     cell = session.run(
         BIG + "class Dying:\n    def __del__(self): display(big)\n"

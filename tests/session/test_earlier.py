@@ -48,6 +48,7 @@ def _set_body(url: str, address: str, body: bytes) -> bytes:
     return bytes(before)
 
 
+@pytest.mark.sampled(0)
 def test_a_damaged_cell_costs_who_reads_it_and_nobody_else(opened: Open, url: str) -> None:
     _run(opened, "x = 1", "x = 2", "x = 3")
     with open_store(url) as store:
@@ -83,6 +84,7 @@ def test_a_session_is_opened_without_the_list_of_its_cells(opened: Open, url: st
         len(session.notebook)
 
 
+@pytest.mark.sampled(0)
 def test_cells_are_read_once_and_after_the_session_was_closed(opened: Open, url: str, tmp_path: Path) -> None:
     _run(opened, "x = 1", "print(x)")
     session = opened()
@@ -116,6 +118,7 @@ def test_a_relative_path_is_read_from_where_it_was_opened(tmp_path: Path, monkey
     assert _sources(session) == ["x = 0", "x = 1"]
 
 
+@pytest.mark.sampled(0)
 def test_what_comes_after_deleted_cells_takes_no_others_place(opened: Open) -> None:
     with opened() as session:
         session.run("x = 1")
@@ -127,6 +130,7 @@ def test_what_comes_after_deleted_cells_takes_no_others_place(opened: Open) -> N
     assert _sources(opened()) == ["x = 1", "x = 3", "x = 4", "x = 5"]
 
 
+@pytest.mark.sampled(0)
 def test_more_cells_than_a_notebook_begins_with_stay_in_the_store(
     opened: Open, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +147,7 @@ def test_more_cells_than_a_notebook_begins_with_stay_in_the_store(
     assert found == [f"x = {number}" for number in range(1, 6)]
 
 
+@pytest.mark.sampled(0)
 def test_exports_have_every_cell(opened: Open, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cellblock.session.earlier.MOST_CELLS", 2)
     monkeypatch.setattr("cellblock.session.earlier.CELLS_AT_ONCE", 3)
@@ -211,6 +216,7 @@ def test_a_cell_that_is_run_again_and_dies_with_its_program_keeps_its_place(open
     assert [(cell.source, cell.number) for cell in opened().notebook] == [("x = 1", 3), ("x = 2", 2)]
 
 
+@pytest.mark.sampled(0)
 def test_a_branch_reads_them_by_itself(opened: Open, url: str) -> None:
     _run(opened, "x = 1", "x = 2")
     session = opened()
@@ -226,6 +232,7 @@ def test_a_branch_reads_them_by_itself(opened: Open, url: str) -> None:
     assert _sources(opened("idea")) == ["x = 1", "x = 2", "x = 3"]
 
 
+@pytest.mark.sampled(0)
 def test_going_to_an_older_commit_shows_its_cells(opened: Open) -> None:
     _run(opened, "x = 1", "x = 2", "x = 3")
     session = opened()
@@ -236,6 +243,7 @@ def test_going_to_an_older_commit_shows_its_cells(opened: Open) -> None:
     assert _sources(opened()) == ["x = 1", "y = 1"]
 
 
+@pytest.mark.sampled(0)
 def test_a_cell_whose_commit_failed_is_in_the_next(opened: Open, url: str) -> None:
     session = opened()
     session.run("x = 1")

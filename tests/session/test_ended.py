@@ -57,6 +57,7 @@ def end_all(which: str) -> None:
     assert soon(lambda: workers & {one.pid for one in below(1)}, set()) == set()
 
 
+@pytest.mark.sampled(0)
 def test_a_step_is_gone_back_to_in_the_processes_that_take_the_place_of_others(last: Session) -> None:
     last.run("x = 1")
     here = last.checkpoint()
@@ -70,6 +71,7 @@ def test_a_step_is_gone_back_to_in_the_processes_that_take_the_place_of_others(l
     assert (last["x"], last.checkpoint()) == (1, here)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("which", ["nursery", "launcher", "init"])
 def test_the_next_cell_resumes_it_and_says_from_where(last: Session, which: str) -> None:
     last.run("rows = [1]; view = rows; lines = (n for n in range(3)); next(lines)")
@@ -107,6 +109,7 @@ def test_what_was_not_committed_is_run_again_with_the_answers_of_then(last: Sess
     assert cell.text.splitlines()[0].endswith(told)
 
 
+@pytest.mark.sampled(0)
 def test_the_cell_that_they_end_under_is_told_and_rolled_back(last: Session) -> None:
     last.run("x = 1")
     events = last.stream("x = 2\nopen('f', 'w').close()\nprint('begun')\nwhile True: pass")
@@ -122,6 +125,7 @@ def test_the_cell_that_they_end_under_is_told_and_rolled_back(last: Session) -> 
     last.close()
 
 
+@pytest.mark.sampled(0)
 def test_it_is_so_for_whatever_is_called_next(last: Session) -> None:
     last.run("x = 1; open('f', 'w').write('text')")
     end_all("nursery")
@@ -141,7 +145,7 @@ def test_it_is_so_for_whatever_is_called_next(last: Session) -> None:
     assert last.run("x").value == 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", ["flush", "files.read", "log", "hibernate", "merge", "checkout"])
 def test_what_had_not_been_saved_is_made_again_whatever_is_called_next(last: Session, call: str) -> None:
     asked: dict[str, Callable[[], object]] = {
@@ -166,6 +170,7 @@ def test_what_had_not_been_saved_is_made_again_whatever_is_called_next(last: Ses
             assert [one.name for one in last.unsaved] == []
 
 
+@pytest.mark.sampled(0)
 def test_a_session_with_reduced_walls_too(tmp_path: Path, readable_python: str) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("one", state=state, walls="reduced", python=readable_python) as session:
@@ -179,6 +184,7 @@ def test_a_session_with_reduced_walls_too(tmp_path: Path, readable_python: str) 
         assert cell.text.startswith("[all processes of the session had ended: it was resumed from commit ")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", ["merge", "branch", "checkpoint"])
 def test_what_is_asked_while_its_steps_are_taken_again_has_all_of_them(last: Session, call: str) -> None:
     """The last of them waits in the middle of it until a process that it has started is ended."""

@@ -43,6 +43,7 @@ USES: dict[str, Callable[[AsyncSession], Awaitable[object]]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("use", USES)
 def test_every_call_says_that_the_interpreter_ends(use: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on Python 3.12, whose threads are refused once the main thread has ended."""

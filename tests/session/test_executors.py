@@ -117,6 +117,7 @@ def test_a_mistake_is_an_error_and_what_was_bound_before_it_comes_back(make: Mak
     assert names == {"x": 1}
 
 
+@pytest.mark.sampled(1)
 def test_past_the_time_limit(make: Make) -> None:
     executor, names = make(limits=ExecutionLimits(timeout_seconds=0.3)), {"x": 1}
     result = executor.run("while True: pass", names)
@@ -126,6 +127,7 @@ def test_past_the_time_limit(make: Make) -> None:
     assert names == {"x": 1, "y": 1}
 
 
+@pytest.mark.sampled(1)
 def test_killing_it_from_another_thread_ends_the_run(make: Make) -> None:
     executor, names = make(limits=ExecutionLimits(timeout_seconds=60)), {"x": 1}
     executor.run("pass", names)

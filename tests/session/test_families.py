@@ -47,6 +47,7 @@ sorted(held)
 """
 
 
+@pytest.mark.sampled(0)
 def test_every_session_holds_the_same_descriptors_whoever_made_it(
     open_session: Callable[..., Session],
     new_launchers: Callable[[], list[Process]],
@@ -64,6 +65,7 @@ def test_every_session_holds_the_same_descriptors_whoever_made_it(
     assert told[0].count("s") == wire_and_next_checkpoint  # type: ignore[union-attr]
 
 
+@pytest.mark.sampled(0)
 def test_family_without_sessions_ends_after_a_time_and_not_before(
     open_session: Callable[..., Session],
     new_launchers: Callable[[], list[Process]],
@@ -78,6 +80,7 @@ def test_family_without_sessions_ends_after_a_time_and_not_before(
     assert open_session(preload=["sched"]).run("1").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_session_that_a_family_is_started_for_is_made_with_it_and_no_other(
     open_session: Callable[..., Session], new_launchers: Callable[[], list[Process]]
 ) -> None:
@@ -87,6 +90,7 @@ def test_session_that_a_family_is_started_for_is_made_with_it_and_no_other(
     assert len(inits_of(launcher)) == 1
 
 
+@pytest.mark.sampled(0)
 def test_families_without_sessions_are_so_many_at_most(
     open_session: Callable[..., Session],
     new_launchers: Callable[[], list[Process]],
@@ -115,6 +119,7 @@ print(time.monotonic())
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("words", [(), ("open another",)])
 def test_program_ends_and_opens_where_its_processes_are_stopped(words: tuple[str, ...]) -> None:
     done = subprocess.run(

@@ -391,6 +391,7 @@ CHANGES = [
 DIGESTS = "{name: hashlib.sha256(open(name, 'rb').read()).hexdigest() for name in sorted(os.listdir())}"
 
 
+@pytest.mark.sampled(0)
 def test_every_version_of_a_large_file_comes_back(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=LARGE)
     session.run("import gc, hashlib, mmap, os")
@@ -403,6 +404,7 @@ def test_every_version_of_a_large_file_comes_back(open_session: Callable[..., Se
         assert session.aside(DIGESTS) == before
 
 
+@pytest.mark.sampled(0)
 def test_large_file_is_remembered_while_the_next_cell_runs(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=LARGE)
     session.run("import os\nopen('large', 'wb').write(os.urandom(150 * 2**20))")

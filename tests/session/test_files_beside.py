@@ -118,6 +118,7 @@ PAIRS = [
 """Each call with one of the changes, and each change with a third of the calls; all others are slow."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "call", "change"), PAIRS)
 async def test_change_of_a_file_beside_a_call_that_finds_the_process_dead_stays(
     url: str, kind: Kind, call: str, change: str
@@ -130,7 +131,7 @@ async def test_change_of_a_file_beside_a_call_that_finds_the_process_dead_stays(
         await _require(kind, url, session, files)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("call", ENDING)
 @pytest.mark.parametrize("kind", ["live", "versioned"])
@@ -153,6 +154,7 @@ async def test_change_of_a_file_beside_a_call_whose_process_ends_stays(
         await _require(kind, url, session, files)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["live", "versioned"])
 async def test_cell_on_the_process_that_replaces_a_dead_one_sees_what_the_host_wrote(url: str, kind: Kind) -> None:
     async with _made(kind, url) as session:
@@ -164,6 +166,7 @@ async def test_cell_on_the_process_that_replaces_a_dead_one_sees_what_the_host_w
         await _require(kind, url, session, {"old.txt": b"old", "taken.txt": b"new"})
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("kind", ["live", "versioned"])
 async def test_last_of_many_writes_beside_a_recovery_stays(url: str, kind: Kind) -> None:
     async with _made(kind, url) as session:
@@ -192,6 +195,7 @@ async def test_change_that_cannot_be_made_again_is_lost_by_name(url: str) -> Non
         assert "done again, it failed" in cell.lost[0].reason
 
 
+@pytest.mark.sampled(0)
 async def test_write_beside_a_checkout_that_is_left_stays(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url), limits=AGAIN) as session:
         await session.run("import time; time.sleep(1)")
@@ -207,6 +211,7 @@ async def test_write_beside_a_checkout_that_is_left_stays(url: str) -> None:
         assert (await session.run("y")).value == 2
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("change", CHANGES)
 async def test_files_beside_a_session_that_is_brought_back_are_the_sessions(url: str, change: str) -> None:
     make, _, files = CHANGES[change]

@@ -66,6 +66,7 @@ def test_a_session_of_every_format_goes_on(number: int, tmp_path: Path) -> None:
         assert session.run("os.path.exists('host.bin'), len(open('d/a.txt').read())").value == (False, 10)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("number", FORMATS)
 def test_a_call_of_a_session_of_every_format_is_run_once(number: int, tmp_path: Path) -> None:
     cells = json.loads((GOLDEN / f"format-{number}.json").read_text())["cells"]

@@ -94,6 +94,7 @@ def options(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     return {"name": "one", "state": Versioned(f"sqlite:///{tmp_path}/cells.db")}
 
 
+@pytest.mark.sampled(1)
 def test_every_method_says_which_text_has_half_of_a_character(options: dict[str, Any]) -> None:
     with Session(**options) as session:
         for owner, texts in ((session, SESSION), (session.files, FILES)):

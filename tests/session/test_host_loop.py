@@ -36,6 +36,7 @@ def _told(program: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.sampled(0)
 def test_program_that_closes_all_descriptors_is_told_at_once() -> None:
     assert _told(
         "session = Session()\n"
@@ -48,6 +49,7 @@ def test_program_that_closes_all_descriptors_is_told_at_once() -> None:
     ) == ["1", _CLOSED, _CLOSED, _CLOSED, "None"]
 
 
+@pytest.mark.sampled(0)
 def test_program_that_looks_at_other_files_has_closed_no_descriptors() -> None:
     """As pyfakefs does, which puts functions of its own into the module `os`."""
     assert _told(
@@ -59,6 +61,7 @@ def test_program_that_looks_at_other_files_has_closed_no_descriptors() -> None:
     ) == ["2", "None"]
 
 
+@pytest.mark.sampled(0)
 def test_caller_that_waits_is_told_when_the_descriptors_are_closed() -> None:
     assert _told(
         "session = Session()\n"
@@ -67,6 +70,7 @@ def test_caller_that_waits_is_told_when_the_descriptors_are_closed() -> None:
     ) == [_CLOSED]
 
 
+@pytest.mark.sampled(0)
 def test_descriptors_closed_on_the_loop_itself_are_told_to_every_later_call() -> None:
     assert _told(
         "async def end(): os.closerange(3, 4096)\n"
@@ -79,6 +83,7 @@ def test_descriptors_closed_on_the_loop_itself_are_told_to_every_later_call() ->
     ) == [_CLOSED, _CLOSED, _CLOSED, "None"]
 
 
+@pytest.mark.sampled(0)
 def test_loop_that_cannot_be_started_is_told_and_the_next_session_begins_another() -> None:
     assert _told(
         "import warnings; warnings.simplefilter('ignore')\n"
@@ -106,6 +111,7 @@ def test_session_in_a_call_from_another_async_library_runs() -> None:
     assert copy_context().run(used) == (None, "trio")
 
 
+@pytest.mark.sampled(0)
 def test_thread_that_ends_in_a_call_is_told_and_a_new_session_opens() -> None:
     assert _told(
         "async def end(): asyncio.get_running_loop()._selector.close()\n"
@@ -115,6 +121,7 @@ def test_thread_that_ends_in_a_call_is_told_and_a_new_session_opens() -> None:
     ) == ["SessionClosed: the thread of the blocking sessions ended in the middle of a call", "1"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_session_in_use_on_another_running_loop_is_told_at_once() -> None:
     async with AsyncSession() as session:

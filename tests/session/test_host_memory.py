@@ -47,6 +47,7 @@ def session(open_session: Callable[..., Session]) -> Session:
     return open_session(limits=LIMITS, tools=[waits, count, blank])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "what",
     ["bytes(3 << 20)", "[[]] * 40_000", "'x' * 200_000"],
@@ -68,6 +69,7 @@ USES: dict[str, Callable[[Session], object]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("use", USES)
 def test_session_goes_on_where_its_program_lacked_memory_for_a_request(
     session: Session, monkeypatch: pytest.MonkeyPatch, use: str
@@ -90,6 +92,7 @@ def test_session_goes_on_where_its_program_lacked_memory_for_a_request(
     assert session["x"] == 1
 
 
+@pytest.mark.sampled(0)
 def test_session_goes_on_where_its_program_lacked_memory_in_the_middle_of_a_request(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +129,7 @@ def test_answer_that_its_program_lacked_memory_to_send_is_an_error_of_the_call(
     assert session.run("count('x')").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_arguments_that_were_answered_are_held_no_more(session: Session) -> None:
     assert session.run("sum(count(bytes(3 << 20)) for _ in range(20))").value == 60 * MB
     assert session.run("sum(len(blank(3)) for _ in range(20))").value == 60 * MB
@@ -136,12 +140,14 @@ def test_call_that_fits_in_no_case_ends_its_cell(session: Session) -> None:
     assert session.run("count(bytes(2 << 20))").value == 2 * MB
 
 
+@pytest.mark.sampled(0)
 def test_displays_of_one_cell_end_it_past_the_limit(session: Session) -> None:
     cell = session.run(f"{BIG}\nfor n in range(200): display(Big())")
     assert error_of(cell) == FULL
     assert 30 < len(cell.outputs) < 100
 
 
+@pytest.mark.sampled(0)
 def test_outputs_of_the_oldest_cells_are_dropped_and_named(session: Session) -> None:
     cells = [session.run(f"{BIG}\ndisplay(Big())\n'a value'") for _ in range(100)]
     assert all(cell.ok and cell.outputs[0].data["text/html"] == "x" * 190_000 for cell in cells)
@@ -154,6 +160,7 @@ def test_outputs_of_the_oldest_cells_are_dropped_and_named(session: Session) -> 
     assert last == cells[-1]
 
 
+@pytest.mark.sampled(0)
 def test_value_counts_as_what_it_is_once_it_was_read(session: Session) -> None:
     cells = [session.run("[[] for _ in range(50_000)]") for _ in range(10)]
     assert session.notebook[0].value == [[]] * 50_000  # 200 kB in all ten as they came
@@ -175,6 +182,7 @@ def test_what_the_caller_asks_for_is_given(session: Session) -> None:
     assert session.files.read("large") == bytes(30 * MB)
 
 
+@pytest.mark.sampled(0)
 def test_answers_that_wait_for_a_commit_end_the_cell_past_the_limit(
     open_session: Callable[..., Session], url: str
 ) -> None:
@@ -188,6 +196,7 @@ def test_answers_that_wait_for_a_commit_end_the_cell_past_the_limit(
     assert session.run("for _ in range(5): shout('x' * 200_000)").ok
 
 
+@pytest.mark.sampled(0)
 def test_description_of_the_saved_state_counts_and_is_not_kept_past_the_limit(
     open_session: Callable[..., Session], url: str
 ) -> None:
@@ -231,6 +240,7 @@ flood = Flood()
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.hostile
 @pytest.mark.threat("W7")
 @pytest.mark.parametrize("what", FLOODS)
@@ -251,6 +261,7 @@ def test_whatever_a_value_sends_while_it_is_saved_counts_before_it_is_held(
         assert session.run("x").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_call_of_a_plain_function_that_has_not_begun_when_its_cell_ends_never_does(
     open_session: Callable[..., Session],
 ) -> None:

@@ -208,7 +208,7 @@ _TELLING = {
 """The use that a condition would break first, where that is not undoing."""
 
 
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_session_works_in_the_host_or_names_the_condition(
     condition: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -225,6 +225,7 @@ def test_every_use_works_in_the_host_or_names_the_condition(
     _is_as_it_should_be(condition, use, tmp_path, request)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("condition", ["hidepid"])
 @pytest.mark.parametrize("use", ["crash", "branch"])
 def test_checkpoints_are_found_where_processes_are_hidden(
@@ -233,6 +234,7 @@ def test_checkpoints_are_found_where_processes_are_hidden(
     _is_as_it_should_be(condition, use, tmp_path, request)
 
 
+@pytest.mark.sampled(0)
 @_needs_root
 def test_session_of_another_user_is_refused_by_that_name(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     told, _ = _told("another user", "user", tmp_path, request)
@@ -242,6 +244,7 @@ def test_session_of_another_user_is_refused_by_that_name(tmp_path: Path, request
     )
 
 
+@pytest.mark.sampled(0)
 @_needs_root
 def test_user_who_changes_while_a_cell_runs_ends_the_session(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     told, _ = _told("another user", "user meanwhile", tmp_path, request)
@@ -251,12 +254,14 @@ def test_user_who_changes_while_a_cell_runs_ends_the_session(tmp_path: Path, req
     )
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_reaches_the_program_s_limit_of_time_says_so(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     told, _ = _told("another user", "time", tmp_path, request)
     message = "the session's process was killed by SIGXCPU, at its limit of CPU time (RLIMIT_CPU, ulimit -t)"
     assert told == repr((message, [1]))
 
 
+@pytest.mark.sampled(0)
 def test_copy_forked_while_a_thread_opens_the_first_session_opens_its_own(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -288,11 +293,13 @@ print(found, "cellblock.session.lasting" in sys.modules)
 """
 
 
+@pytest.mark.sampled(0)
 def test_first_session_that_lasts_imports_nothing_on_the_event_loop() -> None:
     done = subprocess.run([sys.executable, "-c", _FIRST], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout == "[] True\n"
 
 
+@pytest.mark.sampled(0)
 def test_default_timeout_that_a_cell_sets_is_not_for_the_session_s_own_sockets(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/cells.db"
     with Session("kept", state=Versioned(url)) as session:
@@ -445,6 +452,7 @@ def test_audit_hook_that_refuses_processes_is_told_as_the_cause() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("around", "told"),
     [
@@ -466,6 +474,7 @@ def test_import_that_fails_for_a_user_who_may_not_read_the_engine_is_told(monkey
         raise ModuleNotFoundError("No module named 'bisect'")
 
 
+@pytest.mark.sampled(0)
 def test_stored_session_of_a_program_that_never_named_a_python_is_refused_by_that_name(tmp_path: Path) -> None:
     program = (
         "import sys\nsys.executable = None\nfrom cellblock import CellblockError, Session, Versioned\n"
@@ -487,6 +496,7 @@ def test_session_is_neither_pickled_nor_copied(kind: type, sent: Callable[[objec
         session.close()
 
 
+@pytest.mark.sampled(0)
 def test_program_that_holds_a_session_to_the_last_ends_in_silence(tmp_path: Path) -> None:
     module = tmp_path / "test_held.py"
     module.write_text(
@@ -501,6 +511,7 @@ def test_program_that_holds_a_session_to_the_last_ends_in_silence(tmp_path: Path
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.sampled(0)
 def test_timers_of_sessions_are_exact_where_those_of_the_program_are_late() -> None:
     program = (
         "import ctypes\nctypes.CDLL(None).prctl(29, 10**9, 0, 0, 0)\nfrom cellblock import Session\n"

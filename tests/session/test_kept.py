@@ -123,6 +123,7 @@ MAKES = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", MAKES)
 def test_names_are_as_they_were_and_no_cell_is_run_again(opened: Open, what: str) -> None:
     source, look = MAKES[what]
@@ -350,6 +351,7 @@ def test_a_session_is_read_at_the_level_that_saved_it(opened: Open) -> None:
     assert opened().run("x").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_a_cell_that_would_call_the_host_again_is_not_repeated(opened: Open, url: str) -> None:
     program = f"""
         from cellblock import *

@@ -41,6 +41,7 @@ def test_what_is_granted_runs_and_keeps_its_names(laid: Session) -> None:
     assert laid.capabilities.trust_level == "isolated"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.threat("L1")
 @pytest.mark.parametrize("source", REFUSED)
 def test_cell_is_refused_with_rule_place_and_remedy(laid: Session, source: str) -> None:
@@ -118,6 +119,7 @@ def test_syntax_error_is_told_by_the_sessions_own_python(laid: Session) -> None:
     assert (error.type, error.kind) == ("SyntaxError", "raised")
 
 
+@pytest.mark.sampled(0)
 def test_checkpoints_and_branches_hold_the_policy(laid: Session) -> None:
     laid.run("numbers = (n for n in range(9)); next(numbers)")
     laid.run("next(numbers)")
@@ -165,6 +167,7 @@ def test_rerun_clear_display_and_streams(laid: Session) -> None:
     assert "NameError" in laid.run("_").text
 
 
+@pytest.mark.sampled(0)
 def test_session_that_is_kept_ready_takes_any_policy(open_session: Callable[..., Session]) -> None:
     keep_ready(1, preload=["sched"], policy=Policy())
     try:
@@ -190,6 +193,7 @@ def test_values_cross_both_ways_as_without_a_policy(laid: Session) -> None:
         laid["__builtins__"]
 
 
+@pytest.mark.sampled(0)
 def test_same_seed_gives_the_same_numbers_of_numpy(open_session: Callable[..., Session]) -> None:
     pytest.importorskip("numpy")
     options = {"seed": 7, "policy": Policy(trusted=["numpy"])}
@@ -278,6 +282,7 @@ def test_what_the_sessions_interpreter_cannot_import_keeps_it_from_opening(
     assert "installed for the session's interpreter" in caught.value.hint
 
 
+@pytest.mark.sampled(0)
 def test_package_is_trusted_by_name(open_session: Callable[..., Session]) -> None:
     pytest.importorskip("numpy")
     for preload in ([], ["numpy"]):
@@ -291,6 +296,7 @@ def test_package_is_trusted_by_name(open_session: Callable[..., Session]) -> Non
     assert error.kind == "refused"
 
 
+@pytest.mark.sampled(0)
 def test_no_handler_of_a_cells_takes_the_time_limit(open_session: Callable[..., Session]) -> None:
     limits = ExecutionLimits(timeout_seconds=0.4, interrupt_grace_seconds=5)
     session = open_session(policy=Policy(), limits=limits)
@@ -307,6 +313,7 @@ def test_no_handler_of_a_cells_takes_the_time_limit(open_session: Callable[..., 
         assert session["kept"] == 1
 
 
+@pytest.mark.sampled(0)
 def test_pattern_that_takes_for_ever_is_the_walls_to_end(open_session: Callable[..., Session]) -> None:
     session = open_session(policy=Policy(), limits=ExecutionLimits(timeout_seconds=0.4))
     session.run("import re\nkept = 1")
@@ -338,6 +345,7 @@ def test_features_that_are_switched_off_are_so_inside(open_session, without: str
     assert error.kind == "refused"
 
 
+@pytest.mark.sampled(0)
 def test_reduced_walls_take_a_policy(readable_python: str, open_session: Callable[..., Session]) -> None:
     session = open_session(walls="reduced", python=readable_python, policy=Policy(modules=["math"]).fn(double))
     assert session.run("import math\nmath.floor(2.5) + double(2)").value == 6

@@ -44,6 +44,7 @@ async def later(value: Any) -> Any:
     return value
 
 
+@pytest.mark.sampled(0)
 def test_array_goes_in_and_comes_out(session: Session) -> None:
     session["array"] = ARRAY
     np.testing.assert_array_equal(session["array"], ARRAY)
@@ -58,6 +59,7 @@ def _kill(session: Session) -> None:
     select.select([kernel._link.pidfd], [], [])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("megabytes", [1, 104])
 @pytest.mark.parametrize("ends", ["before", "after"])
 def test_value_is_given_to_the_process_that_takes_the_place_of_one_that_ends(
@@ -84,6 +86,7 @@ def test_value_is_given_to_the_process_that_takes_the_place_of_one_that_ends(
     assert (cell.value, cell.lost) == ((value.size, value.size - 1), ())
 
 
+@pytest.mark.sampled(1)
 def test_value_of_a_cell_is_the_hosts_own(session: Session) -> None:
     first = session.run("import numpy as np\nbig = np.zeros(2 ** 18)\nbig").value
     session.run("big[:] = 1")
@@ -92,6 +95,7 @@ def test_value_of_a_cell_is_the_hosts_own(session: Session) -> None:
     assert session.run("float(big.sum())").value == 2**18
 
 
+@pytest.mark.sampled(1)
 def test_frame_goes_in_and_comes_out(session: Session) -> None:
     session["frame"] = FRAME
     pd.testing.assert_frame_equal(session["frame"], FRAME)
@@ -99,6 +103,7 @@ def test_frame_goes_in_and_comes_out(session: Session) -> None:
     assert cell.value.loc[0, "x"] == -1
 
 
+@pytest.mark.sampled(0)
 def test_large_parts_of_a_value_keep_their_places(session: Session) -> None:
     value = [b"a" * 2**19, {"k": ARRAY}, "é" * 2**18, [1.5] * 2**16, ARRAY[:, ::2], ARRAY.T]
     session["value"] = value
@@ -109,6 +114,7 @@ def test_large_parts_of_a_value_keep_their_places(session: Session) -> None:
     np.testing.assert_array_equal(found[1]["k"], ARRAY)
 
 
+@pytest.mark.sampled(0)
 def test_tools_take_and_give_large_values(session: Session) -> None:
     session.run("import asyncio, numpy as np\nbig = np.ones(2 ** 18)")
     assert session.run("summed(big)").value == 2.0**18
@@ -120,6 +126,7 @@ def test_tools_take_and_give_large_values(session: Session) -> None:
     assert session.run(threads).value == [2.0**18] * 6
 
 
+@pytest.mark.sampled(1)
 def test_large_values_are_undone_like_others(session: Session) -> None:
     session["array"] = ARRAY
     session["array"] = ARRAY * 2
@@ -129,6 +136,7 @@ def test_large_values_are_undone_like_others(session: Session) -> None:
     np.testing.assert_array_equal(session["array"], ARRAY)
 
 
+@pytest.mark.sampled(0)
 def test_value_beyond_one_message_goes_where_the_limit_lets_it(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=LIMITS)
     value = np.arange(13 * 2**20)  # 104 MB
@@ -187,6 +195,7 @@ np.ones(2 ** 17)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.threat("W7")
 @pytest.mark.parametrize("lies", LIES)
 def test_places_that_are_lies_give_no_value_and_nothing_of_the_hosts(
@@ -199,6 +208,7 @@ def test_places_that_are_lies_give_no_value_and_nothing_of_the_hosts(
     assert session.run("1 + 1").value == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.threat("W7")
 @pytest.mark.parametrize("places", ["[(0, 8, 8), (0, 8, 8)]", "[(9, 8, 8)]", "[(0, -1, 8)]", "[(0, 8)]", "['x']"])
 def test_places_of_no_buffers_end_the_worker(open_session: Callable[..., Session], places: str) -> None:
@@ -225,6 +235,7 @@ def test_process_that_is_gone_leaves_an_opaque() -> None:
     assert b"could not be read" in bytes(fetched.buffers[0])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("walls", ["full", "reduced"])
 @pytest.mark.parametrize("what", ["one", "many"])
 def test_value_whose_message_finds_no_memory_inside_is_told_as_memory(

@@ -82,6 +82,7 @@ def test_names_files_and_the_notebook_are_there_when_it_is_opened_again(opened: 
     assert session.notebook[3].number == 4
 
 
+@pytest.mark.sampled(0)
 def test_files_of_data_are_kept_and_told_as_lost_where_a_mount_takes_their_place(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir(mode=0o755)
     session = opened()
@@ -114,6 +115,7 @@ def test_an_aside_is_done_again_where_cells_are(opened: Open) -> None:
     assert opened(policy=Policy()).run("x").value == [1, 2, 3]
 
 
+@pytest.mark.sampled(0)
 def test_a_session_goes_back_to_a_state_that_an_aside_without_a_step_led_to(opened: Open) -> None:
     session = opened()
     session.run("x = 1")
@@ -137,6 +139,7 @@ def test_a_session_goes_back_to_a_state_that_an_aside_without_a_step_led_to(open
     ]
 
 
+@pytest.mark.sampled(0)
 def test_what_was_run_aside_is_in_a_commit_of_its_own(opened: Open) -> None:
     session = opened()
     session.run("x = [1]")
@@ -210,6 +213,7 @@ def test_a_cell_that_is_run_again_finds_the_file_that_it_waited_for(opened: Open
     assert session["found"] == "given"
 
 
+@pytest.mark.sampled(0)
 def test_a_session_whose_event_loops_end_in_the_middle_of_commits_has_all_of_them(url: str) -> None:
     session = AsyncSession("one", state=Versioned(url))
     asyncio.run(session.open())
@@ -228,6 +232,7 @@ def test_a_session_whose_event_loops_end_in_the_middle_of_commits_has_all_of_the
         assert store.verify().damage == ()
 
 
+@pytest.mark.sampled(0)
 def test_a_call_whose_cell_was_deleted_is_a_step_of_its_own_when_it_comes_again(opened: Open) -> None:
     session = opened()
     session.run("x = 0")
@@ -251,6 +256,7 @@ def test_states_that_were_not_saved_are_not_merged(opened: Open) -> None:
     assert (session["x"], session["y"]) == (1, 2)
 
 
+@pytest.mark.sampled(0)
 def test_an_undo_that_the_store_refused_is_told_by_the_next_commit(opened: Open, url: str) -> None:
     session = opened()
     session.run("a = 1")
@@ -271,6 +277,7 @@ def _execute(url: str, statement: str) -> None:
         database.execute(statement)
 
 
+@pytest.mark.sampled(0)
 def test_what_the_host_changed_is_in_the_store_when_the_call_returns(opened: Open, url: str) -> None:
     _dies(url, "session['b'] = {'k': 2}\nsession.files.write('c.txt', 'text')")
     session = opened()
@@ -284,6 +291,7 @@ def test_a_cell_that_was_acknowledged_survives_the_death_of_its_program(opened: 
     assert [cell.number for cell in session.notebook.cells] == list(range(1, 32))
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("deaths", [1, 3])
 def test_steps_that_are_taken_again_in_processes_that_end_are_taken_again_in_others(opened: Open, deaths: int) -> None:
@@ -390,6 +398,7 @@ def test_undo_goes_back_further_than_the_warm_states(opened: Open) -> None:
         session.undo(50)
 
 
+@pytest.mark.sampled(0)
 def test_a_session_that_went_back_is_resumed_there(opened: Open) -> None:
     session = opened()
     session.run("x = 1")
@@ -461,6 +470,7 @@ BY_SOURCE: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", BY_SOURCE)
 def test_cells_that_are_run_again_draw_what_they_drew(opened: Open, how: str) -> None:
     """Whatever seed is given at a later opening, and in a branch, too; the ids of cells are each session's own."""
@@ -486,6 +496,7 @@ def test_cells_that_are_run_again_draw_what_they_drew(opened: Open, how: str) ->
 DRAWS = "import random, numpy\ndrawn = random.random(), float(numpy.random.rand())\ndrawn"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("options", [{}, BY_SOURCE["policy"]], ids=["states", "source"])
 def test_branch_draws_numbers_of_its_own_however_often_it_is_brought_back(
     opened: Open, options: dict[str, Any]
@@ -577,6 +588,7 @@ def test_what_the_opener_says_comes_before_a_store(opened: Open, tmp_path: Path)
     assert session.limits.timeout_seconds == 60
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "entry",
     [
@@ -599,6 +611,7 @@ def test_a_journal_of_another_form_is_damage(opened: Open, url: str, entry: obje
         assert "the steps of the session are damaged" in str(error)  # noqa: PT017 - the other outcome is none
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("limits", [{"timeout_seconds": -1}, {"timeout_seconds": "1"}, {"nope": 1}, 5])
 def test_limits_of_a_store_that_are_none_are_damage(opened: Open, url: str, limits: object) -> None:
     opened().close()
@@ -618,6 +631,7 @@ def test_sessions_that_do_not_last_say_so() -> None:
         Session("one", state="sqlite:///x.db")  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(0)
 def test_a_cell_that_was_rolled_back_is_a_commit_that_changes_nothing(opened: Open) -> None:
     session = opened()
     session.run("x = 1")
@@ -627,6 +641,7 @@ def test_a_cell_that_was_rolled_back_is_a_commit_that_changes_nothing(opened: Op
     assert [cell.rolled_back for cell in session.notebook.cells] == [False, True, False]
 
 
+@pytest.mark.sampled(0)
 def test_undo_counts_no_cell_that_was_rolled_back_however_far_it_goes(opened: Open) -> None:
     session = opened()
     for source in ("x = 1", "x = 2", "import os; os._exit(3)"):
@@ -643,6 +658,7 @@ def test_undo_counts_no_cell_that_was_rolled_back_however_far_it_goes(opened: Op
     assert session.run("x").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_undo_of_steps_that_were_done_again_leads_to_their_commits(opened: Open) -> None:
     session = opened()
     for text in (b"one", b"two"):
@@ -668,6 +684,7 @@ def test_clear_and_delete_are_kept(opened: Open) -> None:
     assert (len(session.notebook), session.names()) == (0, {})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kept", [True, False], ids=["versions", "no versions"])
 @pytest.mark.parametrize("steps", [[2], [1, 1]], ids=["at once", "one by one"])
 def test_call_of_before_a_clearing_that_was_undone_runs_once(
@@ -685,6 +702,7 @@ def test_call_of_before_a_clearing_that_was_undone_runs_once(
     assert [cell.undone for cell in session.notebook] == [False] * 3
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("sleeps", [False, True], ids=["lives", "slept"])
 def test_no_two_cells_of_a_notebook_have_one_number(opened: Open, sleeps: bool) -> None:
     session = opened()
@@ -728,6 +746,7 @@ def test_a_session_that_sleeps_holds_no_process_and_wakes_when_it_is_used(opened
     assert opened().run("x").value == [1]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("of", ["the session", "a branch"])
 def test_a_session_that_is_not_used_goes_to_sleep(url: str, of: str) -> None:
     with ExitStack() as stack:
@@ -803,6 +822,7 @@ def test_what_is_live_at_local_is_not_called_again_by_a_resume(opened: Open, url
     assert calls == [3]
 
 
+@pytest.mark.sampled(0)
 def test_a_cell_that_was_rolled_back_before_its_program_died_is_in_the_log(opened: Open, url: str) -> None:
     _dies(
         url,
@@ -822,6 +842,7 @@ def test_a_cell_that_was_rolled_back_before_its_program_died_is_in_the_log(opene
     assert session.run("x").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_definitions_are_run_again_where_another_python_takes_over(opened: Open) -> None:
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     other = next((path for version, path in interpreters().items() if version != own), None)
@@ -838,6 +859,7 @@ def test_definitions_are_run_again_where_another_python_takes_over(opened: Open)
     assert session.run("f(2.5), P().v, open('kept').read()").value == (2, 1, "text")
 
 
+@pytest.mark.sampled(0)
 def test_a_strict_session_refuses_a_step_for_its_own_names_alone(url: str) -> None:
     limits = ExecutionLimits(max_memory_mb=256)
     with Session("one", state=Versioned(url, strict=True), limits=limits) as session:
@@ -847,6 +869,7 @@ def test_a_strict_session_refuses_a_step_for_its_own_names_alone(url: str) -> No
         assert [one.name for one in session.unsaved] == ["everything since cell 1"]
 
 
+@pytest.mark.sampled(0)
 def test_a_strict_session_refuses_what_cannot_be_saved(url: str) -> None:
     with Session("one", state=Versioned(url, strict=True)) as session:
         session.run("x = 1")
@@ -892,7 +915,7 @@ _UNLOADABLE = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", _UNLOADABLE)
 def test_value_whose_own_code_fails_as_it_is_loaded_is_lost_and_the_rest_is_there(
     opened: Open, url: str, what: str, monkeypatch: pytest.MonkeyPatch
@@ -925,6 +948,7 @@ def test_value_whose_own_code_fails_as_it_is_loaded_is_lost_and_the_rest_is_ther
     assert session.resumed.lost == ()
 
 
+@pytest.mark.sampled(0)
 def test_session_of_many_values_that_end_the_process_when_loaded_is_opened_without_them(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -966,6 +990,7 @@ def test_a_cell_whose_session_another_program_has_taken_ends_with_an_error(
     assert "never retrieved" not in caplog.text
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("at", [0, 1, 2, 5, 10, 20, 50])
 def test_a_branch_that_is_cancelled_is_there_whole_or_not_at_all(url: str, at: int) -> None:
     async def part() -> None:
@@ -983,6 +1008,7 @@ def test_a_branch_that_is_cancelled_is_there_whole_or_not_at_all(url: str, at: i
     asyncio.run(part())
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D1")
 def test_step_that_a_commit_holds_is_not_taken_again_for_an_entry_that_was_left(opened: Open, url: str) -> None:
     session = opened("one")
@@ -1002,6 +1028,7 @@ def test_step_that_a_commit_holds_is_not_taken_again_for_an_entry_that_was_left(
         assert store.read("default", str(name)).journal() == []
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D1")
 def test_file_that_is_written_while_a_cell_runs_is_logged_in_pieces(opened: Open, url: str) -> None:
     session = opened("one")

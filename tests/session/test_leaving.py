@@ -320,7 +320,7 @@ def endings(
         yield started
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.alone  # as many programs as there are processors, whose time is measured
 @pytest.mark.parametrize(("name", "level"), ROWS)
 def test_program_leaves(

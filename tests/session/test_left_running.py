@@ -69,7 +69,7 @@ def _state(session: Session) -> tuple[bool, object]:
     return session.run("os.path.exists('out.txt')").value is True, session["done"]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("saving", SAVING)
 @pytest.mark.parametrize("left", LEFT)
 def test_effects_after_the_end_of_a_cell_are_saved(opened: Open, left: str, saving: str) -> None:
@@ -83,6 +83,7 @@ def test_effects_after_the_end_of_a_cell_are_saved(opened: Open, left: str, savi
     assert _state(opened()) == (True, before)
 
 
+@pytest.mark.sampled(0)
 def test_effects_of_a_command_in_the_background_are_saved(opened: Open) -> None:
     session = opened()
     session.run(BEGIN)
@@ -92,6 +93,7 @@ def test_effects_of_a_command_in_the_background_are_saved(opened: Open) -> None:
     assert _state(session) == (True, [])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("left", ["thread", "process", "process of a process"])
 def test_effects_are_saved_though_they_were_waited_for_aside(opened: Open, left: str) -> None:
     session = opened()
@@ -107,6 +109,7 @@ def test_effects_are_saved_though_they_were_waited_for_aside(opened: Open, left:
     assert _state(session) == (True, done)
 
 
+@pytest.mark.sampled(0)
 def test_effects_are_saved_though_the_host_wrote_a_file_meanwhile(opened: Open) -> None:
     session = opened()
     session.run(BEGIN)
@@ -117,6 +120,7 @@ def test_effects_are_saved_though_the_host_wrote_a_file_meanwhile(opened: Open) 
     assert _state(session) == (True, [1])
 
 
+@pytest.mark.sampled(0)
 def test_effects_are_saved_by_the_hibernation_of_an_idle_session(url: str) -> None:
     with Session("one", state=Versioned(url, hibernate_after=1.0)) as session:
         session.run(BEGIN)
@@ -128,6 +132,7 @@ def test_effects_are_saved_by_the_hibernation_of_an_idle_session(url: str) -> No
         assert _state(session) == (True, [1])
 
 
+@pytest.mark.sampled(0)
 def test_effects_go_to_a_branch_and_stay_beside_a_merge_and_a_checkout(opened: Open) -> None:
     session = opened()
     session.run(BEGIN)
@@ -229,7 +234,7 @@ def _same_once_saved(session: Session, saving: str, opened: Open, name: str) -> 
     return _ticks(opened(name)) >= ran > 0
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("timer", TIMERS)
 @pytest.mark.parametrize("move", MOVES)
 def test_effects_of_a_timer_that_a_woken_process_brought_along_are_saved(opened: Open, move: str, timer: str) -> None:
@@ -243,6 +248,7 @@ def test_effects_of_a_timer_that_a_woken_process_brought_along_are_saved(opened:
     assert _same_once_saved(moved, "hibernate", opened, name)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("saving", SAVING)
 def test_effects_of_a_timer_are_saved_in_a_session_that_was_opened_again(opened: Open, saving: str) -> None:
     session = opened()
@@ -255,6 +261,7 @@ def test_effects_of_a_timer_are_saved_in_a_session_that_was_opened_again(opened:
     assert _same_once_saved(session, saving, opened, "one")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("leaving", ["checkout", "merge"])
 def test_effects_of_a_timer_stay_beside_a_checkout_and_a_merge(opened: Open, leaving: str) -> None:
     session = opened()
@@ -271,6 +278,7 @@ def test_effects_of_a_timer_stay_beside_a_checkout_and_a_merge(opened: Open, lea
     assert _ticks(session) >= ran
 
 
+@pytest.mark.sampled(0)
 def test_effects_of_a_timer_are_saved_where_an_undone_step_was_saved_last(opened: Open) -> None:
     session = opened()
     session.run(TICK)
@@ -282,6 +290,7 @@ def test_effects_of_a_timer_are_saved_where_an_undone_step_was_saved_last(opened
     assert _same_once_saved(session, "flush and kill", opened, "one")
 
 
+@pytest.mark.sampled(0)
 def test_effects_of_a_timer_that_ran_out_while_its_process_was_woken_are_saved(opened: Open) -> None:
     session = opened()
     session.run(TICK)
@@ -293,6 +302,7 @@ def test_effects_of_a_timer_that_ran_out_while_its_process_was_woken_are_saved(o
     assert _same_once_saved(session, "hibernate", opened, "one")
 
 
+@pytest.mark.sampled(0)
 def test_effects_belong_to_the_step_that_they_came_after(opened: Open) -> None:
     session = opened()
     session.run(BEGIN)
@@ -303,6 +313,7 @@ def test_effects_belong_to_the_step_that_they_came_after(opened: Open) -> None:
     assert _state(session) == (False, [])
 
 
+@pytest.mark.sampled(0)
 def test_branch_that_ended_leaves_nothing_to_commit(opened: Open) -> None:
     session = opened()
     session.run("x = 1")
@@ -316,6 +327,7 @@ def test_branch_that_ended_leaves_nothing_to_commit(opened: Open) -> None:
     assert [one.kind for one in session.log()] == ["python", "python", "open"]
 
 
+@pytest.mark.sampled(0)
 def test_session_without_anything_left_is_committed_by_its_steps_alone(opened: Open) -> None:
     session = opened(limits=ExecutionLimits(max_checkpoints=2))
     session.shell("true")
@@ -344,6 +356,7 @@ ENDED = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("ended", ENDED)
 def test_what_goes_on_no_more_is_saved_once_though_it_is_there(opened: Open, ended: str) -> None:
     session = opened()

@@ -25,6 +25,7 @@ def hang(session: Session, source: str) -> None:
     assert session.run("6 * 7").value == 42
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "source",
     [
@@ -49,6 +50,7 @@ def test_interrupted_cell_keeps_the_sessions_names(hasty: Session, source: str) 
     assert hasty.run("x + 1").value == 42
 
 
+@pytest.mark.sampled(0)
 def test_interrupted_cell_keeps_what_it_did_and_can_be_undone(hasty: Session) -> None:
     hasty.run("x = 41")
     hang(hasty, "x = 42\nwhile True: pass")
@@ -57,6 +59,7 @@ def test_interrupted_cell_keeps_what_it_did_and_can_be_undone(hasty: Session) ->
     assert hasty.run("x").value == 41
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "source",
     [
@@ -79,6 +82,7 @@ def test_killed_cell_costs_itself_alone_and_says_so(hasty: Session, source: str)
     assert hasty.run("open('kept').read(), x").value == ("1", 41)
 
 
+@pytest.mark.sampled(0)
 def test_without_checkpoints_a_killed_cell_loses_names_keeps_files_and_says_so(
     open_session: Callable[..., Session],
 ) -> None:
@@ -117,6 +121,7 @@ def small(open_session: Callable[..., Session]) -> Session:
     return open_session(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "source",
     [
@@ -216,6 +221,7 @@ def test_source_that_cannot_be_parsed_is_a_syntax_error(session: Session, source
     assert session.run("x + 1").value == 42
 
 
+@pytest.mark.sampled(0)
 def test_ten_megabytes_of_source_run(session: Session) -> None:
     assert session.run("x = '" + "a" * 10_000_000 + "'\nlen(x)").value == 10_000_000
     assert len(session.run("# " + "a" * 10_000_000).text) == 0
@@ -305,6 +311,7 @@ score("self") < score(child)
     assert session.run(score).value is True
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("walls", ["full", "reduced"])
 def test_a_new_worker_is_not_killed_before_other_processes(
     walls: str, readable_python: str, open_session: Callable[..., Session]
@@ -320,6 +327,7 @@ def test_a_new_worker_is_not_killed_before_other_processes(
     assert scores == {"500\n"}
 
 
+@pytest.mark.sampled(0)
 def test_descriptors_that_are_hidden_while_a_copy_is_tried_are_no_excess(session: Session) -> None:
     """The worker hides meanwhile, and so does the copy: nobody can tell that these are not pipes."""
     session.run("import os\nhoard = []\ntry:\n    while True: hoard.append(os.dup(0))\nexcept OSError: pass")
@@ -327,6 +335,7 @@ def test_descriptors_that_are_hidden_while_a_copy_is_tried_are_no_excess(session
         assert session.run("len(hoard) > 400").value is True
 
 
+@pytest.mark.sampled(0)
 def test_descriptors_that_stay_hidden_count_as_pipes(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(max_processes=16, max_open_files=1024))
     cell = session.run(
@@ -357,6 +366,7 @@ def test_failure_that_a_process_forges_is_cut_to_the_limit_of_the_output(open_se
 _GROWING = "while not os.path.exists('go'): time.sleep(0.01)\nheld = b'1' * (180 << 20)\ntime.sleep(60)"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("source", ["z = 5\nraise ValueError('no such key')", "!"], ids=["cell", "command"])
 def test_a_process_that_is_killed_for_memory_between_two_cells_is_no_doing_of_the_next(
     open_session: Callable[..., Session], source: str
@@ -386,7 +396,7 @@ BETWEEN: dict[str, Callable[[Session], object]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", BETWEEN)
 def test_a_process_that_is_killed_for_memory_before_a_call_of_the_host_is_told_by_the_next_cell(
     open_session: Callable[..., Session], call: str
@@ -405,6 +415,7 @@ def test_a_process_that_is_killed_for_memory_before_a_call_of_the_host_is_told_b
     assert "killed" not in session.run("1").text
 
 
+@pytest.mark.sampled(0)
 def test_a_process_that_is_ended_for_what_it_holds_leaves_the_checkpoint_that_is_being_made() -> None:
     slow = "import os, time\nos.register_at_fork(after_in_child=lambda: time.sleep(0.5))"
     locks = "import fcntl\nfile = open('l', 'wb')\nfor at in range(99_999): fcntl.lockf(file, fcntl.LOCK_EX, 1, 2 * at)"

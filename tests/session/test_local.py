@@ -298,6 +298,7 @@ def test_calls_are_told_as_they_happen(equipped: Session) -> None:
     assert isinstance(events[-1], Done)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source", ["hang()", "import asyncio\nawait asyncio.sleep(60)", "await hang_async()"])
 def test_waiting_for_a_tool_or_a_timer_ends_at_the_time_limit(open_local: Callable[..., Session], source: str) -> None:
     released = threading.Event()
@@ -407,6 +408,7 @@ async def test_cancelled_run_ends_its_cell_and_the_session_goes_on() -> None:
         assert (await session.run("x")).value == 1
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_event_loop_goes_on_while_a_cell_runs() -> None:
     async with AsyncSession(trust_level="local", limits=ExecutionLimits(timeout_seconds=1)) as session:
@@ -562,6 +564,7 @@ def test_signal_handlers_of_the_host_are_never_touched(local: Session) -> None:
     assert [signal.getsignal(number) for number in range(1, 32)] == handlers
 
 
+@pytest.mark.sampled(0)
 def test_a_call_that_cannot_be_ended_is_left_a_second_after_the_limit_and_the_session_is_dead() -> None:
     def wait(seconds: float) -> None:
         time.sleep(seconds)
@@ -586,6 +589,7 @@ def test_clear_leaves_no_value_of_before() -> None:
         assert session.run("other: str = 'x'\nlist(__annotations__)").value == ["other"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("seconds", [0.05, pytest.param(0.02, marks=pytest.mark.slow), 0.3])
 def test_import_that_meets_the_limit_leaves_the_library_whole_for_the_program(seconds: float) -> None:
     program = f"""

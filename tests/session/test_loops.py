@@ -120,6 +120,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> Versioned | None:
     return Versioned(f"sqlite:///{tmp_path}/cells.db") if request.param == "versioned" else None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", _WAYS.values(), ids=_WAYS.keys())
 def test_session_goes_on_after_a_loop_that_ended_in_the_middle_of_its_work(way: Way, state: Versioned | None) -> None:
     session = _opened(state)
@@ -144,7 +145,7 @@ def test_session_goes_on_after_a_loop_that_ended_in_the_middle_of_its_work(way: 
             assert again.run("a, kept").value == (4, 2)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("turns", range(0, 60, 3))
 def test_loop_may_be_closed_at_any_turn_of_what_follows_a_cell(turns: int, tmp_path: Path) -> None:
     session = _opened(Versioned(f"sqlite:///{tmp_path}/cells.db"))
@@ -157,6 +158,7 @@ def test_loop_may_be_closed_at_any_turn_of_what_follows_a_cell(turns: int, tmp_p
     _run(session.close)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_asyncio_run_that_ends_cuts_nothing_short_that_is_done_whole_or_not_at_all(
     state: Versioned | None, times: int
@@ -177,7 +179,7 @@ def test_asyncio_run_that_ends_cuts_nothing_short_that_is_done_whole_or_not_at_a
     _run(session.close)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seconds", [0.02 * turn for turn in range(10)])
 def test_loop_may_be_closed_while_the_session_hibernates(seconds: float, tmp_path: Path) -> None:
     session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db", hibernate_after=0.01))
@@ -190,6 +192,7 @@ def test_loop_may_be_closed_while_the_session_hibernates(seconds: float, tmp_pat
     _run(session.close)
 
 
+@pytest.mark.sampled(0)
 def test_loop_that_ends_in_the_middle_leaves_nothing_to_complain_of(
     state: Versioned | None, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,6 +207,7 @@ def test_loop_that_ends_in_the_middle_leaves_nothing_to_complain_of(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.sampled(0)
 def test_call_on_a_stopped_loop_keeps_the_session_until_that_goes_on() -> None:
     loop = asyncio.new_event_loop()
     session = AsyncSession()
@@ -218,6 +222,7 @@ def test_call_on_a_stopped_loop_keeps_the_session_until_that_goes_on() -> None:
     loop.close()
 
 
+@pytest.mark.sampled(0)
 def test_session_that_is_not_used_hibernates_on_the_next_loop_too(tmp_path: Path) -> None:
     session = AsyncSession("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db", hibernate_after=0.2))
 
@@ -248,6 +253,7 @@ def _cut_a_cell_short(session: AsyncSession) -> None:
 _MAKES = "import os\ntoken = os.urandom(4).hex()\nopen('token', 'w').write(token)\nNone"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", [_run_a_cell, _cut_a_cell_short])
 @pytest.mark.parametrize("reads", [True, False])
 def test_what_was_done_on_loops_that_ended_is_what_a_closed_session_has(way: Way, reads: bool, tmp_path: Path) -> None:
@@ -270,7 +276,7 @@ _CALLS: dict[str, Callable[[AsyncSession], Coroutine[Any, Any, Any]]] = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("turns", [1, 2, 4, 8])
 @pytest.mark.parametrize("call", _CALLS)
 def test_session_whose_loop_was_closed_in_the_middle_of_a_call_can_be_opened_anew(

@@ -115,6 +115,7 @@ def test_every_remedy_is_tried() -> None:
     assert {REMEDIES[kind][1] for kind in ALIKE} <= {REMEDIES[kind][1] for kind in TRIED}
 
 
+@pytest.mark.sampled(0)
 def test_remedies_keep_what_was_told_as_lost(opened: Open) -> None:
     session = opened()
     assert session.run(BEFORE).ok
@@ -171,6 +172,7 @@ def test_queue_that_a_thread_waits_on_says_to_end_the_thread(opened: Open) -> No
     assert session.unsaved == ()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("back", ["undo", "undo to", "checkout", "rolled back"])
 def test_what_is_not_saved_is_that_of_where_the_session_stands(opened: Open, back: str) -> None:
     session = opened()
@@ -196,6 +198,7 @@ def test_what_is_not_saved_is_that_of_where_the_session_stands(opened: Open, bac
     assert [one.name for one in session.unsaved] == ([] if back == "checkout" else ["g"])
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", KEPT)
 def test_what_is_kept_is_not_told_as_lost(opened: Open, what: str) -> None:
     source, ask, expected = KEPT[what]
@@ -223,6 +226,7 @@ UNLOADABLE = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("clears", [False, True])
 def test_what_is_lost_by_several_steps_back_is_told_once_and_not_after_clear(opened: Open, clears: bool) -> None:
     session = opened()
@@ -256,6 +260,7 @@ def test_what_is_lost_by_undo_is_told_once_and_not_after_clear(clears: bool) -> 
         assert session.run("1").lost == ()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", UNLOADABLE)
 def test_what_was_saved_and_cannot_be_loaded_is_told_by_the_next_cell(opened: Open, what: str) -> None:
     code, reason = UNLOADABLE[what]
@@ -281,6 +286,7 @@ def test_what_was_saved_and_cannot_be_loaded_is_told_by_the_next_cell(opened: Op
     assert session.run("b[0] is a, kept").value == (True, [1])
 
 
+@pytest.mark.sampled(0)
 def test_what_is_loaded_when_the_session_goes_to_sleep_is_not_told_as_lost(opened: Open) -> None:
     session = opened()
     session.run("import time\nclass Slow:\n    def __setstate__(self, state): time.sleep(1)\nslow = Slow(); slow.x = 1")
@@ -315,6 +321,7 @@ while held() < most: nested.extend([[n], [n]] for n in range(1000))
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", [_FORK_FAILS, _NESTED], ids=["no copy is made", "no memory is left to save in"])
 def test_session_whose_state_cannot_be_saved_does_not_hibernate(opened: Open, what: str) -> None:
     session = opened(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64))
@@ -326,6 +333,7 @@ def test_session_whose_state_cannot_be_saved_does_not_hibernate(opened: Open, wh
     assert "asleep" not in repr(session)
 
 
+@pytest.mark.sampled(0)
 def test_session_that_went_back_to_a_state_hibernates_whatever_could_not_be_saved_later(opened: Open) -> None:
     session = opened(limits=ExecutionLimits(timeout_seconds=20, max_memory_mb=64))
     made = session.run("import os; made = os.urandom(8); made").value
@@ -360,6 +368,7 @@ def _holds_up(told: str) -> bool:
     return told.startswith(("its code ended the process", "its code did not come to an end within "))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", _HELD_UP)
 def test_value_whose_code_ends_or_holds_up_its_writer_is_lost_and_the_rest_is_saved(
     opened: Open, what: str, monkeypatch: pytest.MonkeyPatch
@@ -383,6 +392,7 @@ def test_value_whose_code_ends_or_holds_up_its_writer_is_lost_and_the_rest_is_sa
     assert cell.value == (shown, [1], True, True, False)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("method", ["__reduce__(self)", "__setstate__(self, state)"])
 def test_no_number_of_values_that_end_or_hold_up_a_process_stops_saving_or_opening(
     opened: Open, method: str, monkeypatch: pytest.MonkeyPatch
@@ -406,6 +416,7 @@ def test_no_number_of_values_that_end_or_hold_up_a_process_stops_saving_or_openi
     assert session.run("shown, kept").value == (shown, [1])
 
 
+@pytest.mark.sampled(0)
 def test_value_whose_loading_never_ends_is_loaded_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
 
@@ -428,6 +439,7 @@ def test_value_whose_loading_never_ends_is_loaded_once(opened: Open, monkeypatch
     assert session.run("kept, 'a' in globals()").value == ([1], False)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("method", ["__reduce__(self)", "__setstate__(self, state)"])
 def test_remedy_for_a_value_that_ends_or_holds_up_a_process_keeps_it(opened: Open, method: str) -> None:
     session = opened()
@@ -441,6 +453,7 @@ def test_remedy_for_a_value_that_ends_or_holds_up_a_process_keeps_it(opened: Ope
     assert session.run("type(a) is A").value is True
 
 
+@pytest.mark.sampled(0)
 def test_value_that_ended_its_writer_is_saved_once_what_it_holds_is_another(opened: Open) -> None:
     session = opened()
     session.run("import os\n" + _of("__reduce__(self)", "return (int, (5,)) if self.well else os._exit(1)"))
@@ -456,6 +469,7 @@ def test_value_that_ended_its_writer_is_saved_once_what_it_holds_is_another(open
     assert opened().run("a, b").value == (6, [6])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", ["ends the process", "never ends"])
 def test_value_that_cannot_show_itself_is_saved(opened: Open, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_SOON, 1.0)
@@ -466,6 +480,7 @@ def test_value_that_cannot_show_itself_is_saved(opened: Open, what: str, monkeyp
     assert opened().run("a.x").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_newest_state_is_saved_though_many_came_while_a_value_held_up_the_writer(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -514,7 +529,7 @@ _NOT_KEPT = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", _TEXTS)
 def test_text_that_no_record_can_hold_is_told_and_stops_no_saving(opened: Open, what: str) -> None:
     session = opened()
@@ -547,6 +562,7 @@ class Slow:
 """
 
 
+@pytest.mark.sampled(0)
 def test_steps_that_come_while_saved_values_are_still_being_loaded_are_saved(opened: Open) -> None:
     session = opened()
     session.run(SLOW_TO_LOAD)
@@ -585,6 +601,7 @@ TOLD = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", TOLD)
 def test_loss_is_told_under_the_name_that_cells_use(opened: Open, what: str) -> None:
     source, expected = TOLD[what]

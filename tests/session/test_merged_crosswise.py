@@ -142,6 +142,7 @@ def without(state: State, key: str) -> State:
     return {name: value for name, value in state.items() if name != key}
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("seed", [2, 9])
 def test_random_merges_among_three_sessions_are_those_of_a_model(opened: Callable[..., Session], seed: int) -> None:
     three = Three(seed, opened())
@@ -170,6 +171,7 @@ def crossed(opened: Callable[..., Session]) -> Iterator[tuple[Session, Session]]
             yield session, third
 
 
+@pytest.mark.sampled(0)
 def test_what_was_deleted_and_set_back_stays_so_in_a_merge_of_what_was_merged_crosswise(
     crossed: tuple[Session, Session],
 ) -> None:
@@ -181,6 +183,7 @@ def test_what_was_deleted_and_set_back_stays_so_in_a_merge_of_what_was_merged_cr
     assert session.files.list() == []
 
 
+@pytest.mark.sampled(0)
 def test_name_on_which_common_commits_do_not_agree_is_a_conflict_unless_it_is_the_same(
     crossed: tuple[Session, Session],
 ) -> None:
@@ -194,6 +197,7 @@ def test_name_on_which_common_commits_do_not_agree_is_a_conflict_unless_it_is_th
     assert session.run("both, w, c").value == ("ours", 2, 1)
 
 
+@pytest.mark.sampled(0)
 def test_settings_and_names_that_share_objects_are_merged_crosswise(opened: Callable[..., Session]) -> None:
     session = opened()
     session.run("import os, decimal; a = [1]; b = [2]; class_ = type('class_', (), {})")
@@ -211,6 +215,7 @@ def test_settings_and_names_that_share_objects_are_merged_crosswise(opened: Call
             assert (cell.value, cell.lost) == (([], True, [2, 3], False, False, 1, False, 28), ())
 
 
+@pytest.mark.sampled(0)
 def test_sessions_that_merge_each_other_at_once_agree_on_what_is_deleted_afterwards(url: str) -> None:
     async def main() -> None:
         async with AsyncSession("one", state=Versioned(url)) as one:

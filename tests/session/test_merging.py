@@ -38,6 +38,7 @@ def parted(tmp_path: Path) -> Iterator[Parted]:
         session.close()
 
 
+@pytest.mark.sampled(0)
 def test_merge_takes_over_what_surrounds_the_names(parted: Parted) -> None:
     session, branch = parted(
         "import decimal, json, os",
@@ -49,6 +50,7 @@ def test_merge_takes_over_what_surrounds_the_names(parted: Parted) -> None:
     assert (cell.value, [one.name for one in cell.lost]) == (("1", "2", [3], 9), ["decimal"])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("prefer", "expected"), [("ours", "1"), ("theirs", "2")])
 def test_name_between_underscores_that_both_changed_is_a_conflict(
     parted: Parted, prefer: Literal["ours", "theirs"], expected: str
@@ -78,7 +80,7 @@ ANNOTATED = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", ANNOTATED)
 def test_annotations_are_merged_each(parted: Parted, what: str) -> None:
     both, ours, theirs, expected = ANNOTATED[what]
@@ -90,6 +92,7 @@ def test_annotations_are_merged_each(parted: Parted, what: str) -> None:
         session.hibernate()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("prefer", "expected"), [("ours", ["str", "int"]), ("theirs", ["bytes", "int"])])
 def test_annotation_that_both_changed_is_a_conflict(
     parted: Parted, prefer: Literal["ours", "theirs"], expected: list[str]
@@ -103,6 +106,7 @@ def test_annotation_that_both_changed_is_a_conflict(
     assert (cell.value, cell.lost) == (expected, ())
 
 
+@pytest.mark.sampled(0)
 def test_annotations_that_a_name_holds_too_are_one_object_after_a_merge(parted: Parted) -> None:
     session, branch = parted("x: int = 1", "held = __annotations__", "y: str = 'a'")
     session.merge(branch)
@@ -110,12 +114,14 @@ def test_annotations_that_a_name_holds_too_are_one_object_after_a_merge(parted: 
     assert session.run("held is __annotations__, list(held)").value == (True, ["x", "y"])
 
 
+@pytest.mark.sampled(0)
 def test_warnings_that_were_shown_are_nothing_that_both_changed(parted: Parted) -> None:
     session, branch = parted("import warnings", "warnings.warn('a')", "warnings.warn('b')")
     session.merge(branch)
     assert session.run("1").lost == ()
 
 
+@pytest.mark.sampled(0)
 def test_last_values_that_both_lost_are_no_conflict(parted: Parted) -> None:
     session, branch = parted("x = 1", "(n for n in [1])", "y = 2\n[(n for n in [1])]")
     session.merge(branch)
@@ -131,7 +137,7 @@ SETS = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
 @pytest.mark.parametrize(("ours", "theirs", "told"), SETS)
 def test_merge_tells_which_settings_both_changed(
@@ -142,7 +148,7 @@ def test_merge_tells_which_settings_both_changed(
     assert [one.name for one in session.run("x").lost] == [told]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
 @pytest.mark.parametrize("draws", ["random.random()", "pass"])
 def test_versions_draw_numbers_of_their_own_after_a_merge(
@@ -164,6 +170,7 @@ def test_versions_draw_numbers_of_their_own_after_a_merge(
     assert session.run(drawn).value == expected[0]
 
 
+@pytest.mark.sampled(0)
 def test_branch_that_takes_over_the_session_before_it_ran_anything_draws_its_own_numbers(tmp_path: Path) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     with Session("one", state=state) as session:
@@ -186,6 +193,7 @@ LEFT = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("what", LEFT)
 def test_merge_takes_over_what_went_on_in_the_other_after_its_last_cell(parted: Parted, what: str) -> None:
     session, branch = parted("x = 1", "y = 1", LEFT[what])
@@ -197,6 +205,7 @@ def test_merge_takes_over_what_went_on_in_the_other_after_its_last_cell(parted: 
     assert session.files.list() == ["later"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("both", "ours", "theirs", "told", "left"),
     [
@@ -217,6 +226,7 @@ def test_merge_tells_what_either_version_had_lost(
     assert cell.value == left
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("both", "ours", "theirs", "names"),
     [
@@ -259,6 +269,7 @@ LOOKED = {
 }
 
 
+@pytest.mark.sampled(0)
 def test_a_diff_has_the_steps_of_a_branch_that_parted_long_before(parted: Parted) -> None:
     session, branch = parted("x = 1", "y = 1", "z = 1")
     for number in range(2, 5):
@@ -269,6 +280,7 @@ def test_a_diff_has_the_steps_of_a_branch_that_parted_long_before(parted: Parted
     assert session.diff("HEAD", "HEAD~1").steps == ()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", LOOKED)
 def test_looking_at_a_value_is_no_change(parted: Parted, what: str) -> None:
     both, looks, changes, ask, expected = LOOKED[what]
@@ -279,6 +291,7 @@ def test_looking_at_a_value_is_no_change(parted: Parted, what: str) -> None:
     assert session.run(ask).value == expected
 
 
+@pytest.mark.sampled(0)
 def test_table_that_was_looked_at_is_no_change(parted: Parted) -> None:
     pytest.importorskip("pandas")
     looks = "x.head(), x['a'].max(), x.index.is_unique, x.describe(), x.loc['p']; x"
@@ -309,7 +322,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("looks", LOOKS.values(), ids=LOOKS)
 def test_looking_at_tables_is_no_change_beside_a_change_of_them(parted: Parted, looks: str) -> None:
     pytest.importorskip("pandas")
@@ -341,6 +354,7 @@ BETWEEN = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("between", BETWEEN.values(), ids=BETWEEN)
 def test_what_was_loaded_is_no_change_beside_a_change_of_it(
     parted: Parted, between: Callable[[Session, Session], object]
@@ -355,6 +369,7 @@ def test_what_was_loaded_is_no_change_beside_a_change_of_it(
     assert asked.value == (5, 6, 3, 4, 3, 2, True, "n")
 
 
+@pytest.mark.sampled(0)
 def test_figure_that_was_loaded_is_no_change_beside_a_change_of_it(parted: Parted) -> None:
     pytest.importorskip("matplotlib")
     made = "import matplotlib.pyplot as plt; fig, ax = plt.subplots(); ax.plot([1], label='normal'); plt.close('all')"
@@ -367,6 +382,7 @@ def test_figure_that_was_loaded_is_no_change_beside_a_change_of_it(parted: Parte
     assert session.run("ax.get_title(), ax.figure is fig").value == ("t", True)
 
 
+@pytest.mark.sampled(0)
 def test_last_value_is_that_of_the_names_it_shares_objects_with_when_it_is_opened_again(tmp_path: Path) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
     for name, source, check in (
@@ -386,6 +402,7 @@ def test_last_value_is_that_of_the_names_it_shares_objects_with_when_it_is_opene
             assert (name, cell.value, cell.text) == (name, True, "True")
 
 
+@pytest.mark.sampled(0)
 def test_preferred_version_keeps_its_definitions_and_the_rest_is_told(parted: Parted) -> None:
     session, branch = parted(MAKE, "a = made(1)", "b = made(2)\nc = 3")
     session.merge(branch, prefer="ours")
@@ -401,6 +418,7 @@ def test_version_to_prefer_is_one_of_two(parted: Parted) -> None:
     assert session.run("a").value == 2
 
 
+@pytest.mark.sampled(0)
 def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parted: Parted) -> None:
     session, branch = parted(
         "import decimal\ndecimal.getcontext().prec = 5", "decimal.getcontext()", "decimal.getcontext().prec = 7"
@@ -413,6 +431,7 @@ def test_last_value_that_shares_what_the_preferred_version_changed_is_told(parte
     ]
 
 
+@pytest.mark.sampled(0)
 def test_merging_what_was_merged_already_makes_no_commit(parted: Parted) -> None:
     session, branch = parted("x = 1", "y = 1", "z = 1")
     merged = session.merge(branch)
@@ -428,6 +447,7 @@ def test_what_cannot_be_found_to_be_merged_is_named_as_what_was_looked_for(parte
         session.merge("nope")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("name", ["main", "HEAD", "v1", "abc"])
 def test_session_that_is_called_as_a_revision_is_merged(tmp_path: Path, name: str, by_name: bool) -> None:
@@ -442,6 +462,7 @@ def test_session_that_is_called_as_a_revision_is_merged(tmp_path: Path, name: st
             assert branch.run("z").value == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("apart", ["user", "store"])
 def test_session_of_another_user_or_store_is_not_merged_nor_its_namesake(tmp_path: Path, apart: str) -> None:
     state = Versioned(f"sqlite:///{tmp_path}/cells.db")
@@ -475,7 +496,7 @@ JOINED = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("prefer", ["ours", "theirs"])
 @pytest.mark.parametrize("what", JOINED)
 def test_names_that_share_objects_change_together(parted: Parted, what: str, prefer: Literal["ours", "theirs"]) -> None:
@@ -520,7 +541,7 @@ FILES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("prefer", ["ours", "theirs"])
 @pytest.mark.parametrize("what", FILES)
 def test_file_and_the_directories_it_is_in_are_of_one_version(
@@ -534,6 +555,7 @@ def test_file_and_the_directories_it_is_in_are_of_one_version(
     assert session.run(LISTED).value == (as_ours if prefer == "ours" else as_theirs)
 
 
+@pytest.mark.sampled(0)
 def test_files_in_one_directory_that_either_version_added_are_both_there(parted: Parted) -> None:
     session, branch = parted(
         MAKES + "os.mkdir('n')",
@@ -544,6 +566,7 @@ def test_files_in_one_directory_that_either_version_added_are_both_there(parted:
     assert session.run(LISTED).value == ["./both/x", "./both/y", "./d/a", "./d/e/a", "./d/x", "./d/y"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("both", "ours", "theirs", "same"),
     [
@@ -591,6 +614,7 @@ def _stands_where_no_state_was_saved(session: Session) -> int:
     return 7 - steps
 
 
+@pytest.mark.sampled(0)
 def test_branch_that_begins_where_no_state_was_saved_merges_what_it_has_changed(opened: Callable[..., Session]) -> None:
     session = opened()
     number = _stands_where_no_state_was_saved(session)
@@ -601,6 +625,7 @@ def test_branch_that_begins_where_no_state_was_saved_merges_what_it_has_changed(
     assert session.run(f"v, 'n{number}' in globals(), mine, n{number - 1}").value == (["old"], False, 1, 1)
 
 
+@pytest.mark.sampled(0)
 def test_branch_that_was_made_there_while_a_cell_ran_is_merged_too(opened: Callable[..., Session]) -> None:
     session = opened()
     number = _stands_where_no_state_was_saved(session)
@@ -613,6 +638,7 @@ def test_branch_that_was_made_there_while_a_cell_ran_is_merged_too(opened: Calla
     assert session.run(f"v, 'n{number}' in globals(), mine, n{number - 1}").value == (["old"], False, 1, 1)
 
 
+@pytest.mark.sampled(0)
 def test_what_parted_where_no_state_could_be_saved_is_not_merged(opened: Callable[..., Session]) -> None:
     session = opened(limits=ExecutionLimits(max_memory_mb=256))
     source = "v = 1; large = [[str(n)] for n in range(900_000)]"
@@ -630,6 +656,7 @@ def test_what_parted_where_no_state_could_be_saved_is_not_merged(opened: Callabl
     assert session.run("v, mine").value == (1, 1)
 
 
+@pytest.mark.sampled(0)
 def test_branch_that_was_closed_is_merged_by_its_name_which_the_error_says(parted: Parted) -> None:
     session, branch = parted("x = 1", "y = 2", "z = 3")
     branch.close()
@@ -647,6 +674,7 @@ def test_log_has_no_limit_below_none(parted: Parted) -> None:
     assert session.log(limit=0) == []
 
 
+@pytest.mark.sampled(0)
 def test_session_that_is_open_is_merged_by_its_name_as_it_stands(opened: Callable[..., Session]) -> None:
     session = opened()
     session.run("x = 0")
@@ -672,6 +700,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.sampled(0)
 def test_session_whose_journal_holds_more_than_its_commits_is_merged_once_it_was_resumed(
     opened: Callable[..., Session], url: str
 ) -> None:

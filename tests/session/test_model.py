@@ -361,6 +361,7 @@ def unmasked() -> Any:
     gc.collect()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_session_is_what_its_model_is(seed: int, tmp_path: Path, open_session: Callable[..., Session]) -> None:
     play(seed, 25, tmp_path, open_session)

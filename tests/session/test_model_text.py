@@ -56,6 +56,7 @@ ENDS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", ENDS)
 def test_how_a_cell_ended_is_told_in_words_that_code_can_act_on(open_session: Callable[..., Session], end: str) -> None:
     source, last = ENDS[end]

@@ -140,6 +140,7 @@ def restored(opened: Open, session: Session, way: str) -> Session:
     return session
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout"])
 def test_what_functions_and_classes_of_a_module_hold_comes_back(opened: Open, way: str) -> None:
     session = opened()
@@ -159,6 +160,7 @@ def about(number: int, source: str) -> str:
     return re.sub(r"\bm\b", f"m{number}", f"import m\n{source}")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout"])
 def test_code_of_a_module_that_runs_only_once_is_no_loss(opened: Open, way: str) -> None:
     session = opened()
@@ -172,6 +174,7 @@ def test_code_of_a_module_that_runs_only_once_is_no_loss(opened: Open, way: str)
     assert (cell.value, cell.lost) == ((True, True), ())
 
 
+@pytest.mark.sampled(0)
 def test_package_of_which_a_part_was_reloaded_keeps_both_versions(opened: Open) -> None:
     session = opened()
     session.files.write("pk/__init__.py", "from .core import Item, rate\n")
@@ -184,6 +187,7 @@ def test_package_of_which_a_part_was_reloaded_keeps_both_versions(opened: Open) 
     assert (cell.value, cell.lost) == (("old", "old", "new", "old", True, "new"), ())
 
 
+@pytest.mark.sampled(0)
 def test_reload_after_a_restore_runs_the_file(opened: Open) -> None:
     session = opened()
     session.files.write("m.py", "n = 1\ndef f(): return n\n")
@@ -193,6 +197,7 @@ def test_reload_after_a_restore_runs_the_file(opened: Open) -> None:
     assert session.run("before, m.f(), m.__spec__.name").value == (5, 1, "m")
 
 
+@pytest.mark.sampled(0)
 def test_what_of_a_module_cannot_be_saved_is_told_and_made_by_its_code(opened: Open) -> None:
     session = opened()
     session.files.write("reg.py", "held = []\ndef register(f): held.append(f); return f\n")
@@ -251,6 +256,7 @@ def test_loss_names_the_import_that_fails_and_is_told_once(opened: Open) -> None
     assert session.run("2").lost == ()
 
 
+@pytest.mark.sampled(0)
 def test_loss_that_flush_found_is_told_once_after_a_restore(opened: Open) -> None:
     session = opened()
     session.run("class A:\n    def __setstate__(self, state): raise ValueError('damaged')\na = A(); a.x = 1")
@@ -260,6 +266,7 @@ def test_loss_that_flush_found_is_told_once_after_a_restore(opened: Open) -> Non
     assert [(one.name, one.alive) for one in session.run("1").lost] == [("a", False)]
 
 
+@pytest.mark.sampled(0)
 def test_what_of_a_module_cannot_be_loaded_is_told_and_made_by_its_code(opened: Open) -> None:
     session = opened()
     damaged = "class A:\n    def __setstate__(self, state): raise ValueError('damaged')\n"
@@ -316,6 +323,7 @@ EFFECTS = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", ["hibernate", "reopen", "checkout"])
 def test_what_code_of_a_module_registers_is_registered_after_a_restore(opened: Open, way: str) -> None:
     session = opened()
@@ -329,6 +337,7 @@ def test_what_code_of_a_module_registers_is_registered_after_a_restore(opened: O
         assert (cell.value, cell.text) == (answer, repr(answer)), kind
 
 
+@pytest.mark.sampled(0)
 def test_accessor_for_tables_that_a_module_registers_is_there_after_a_restore(opened: Open) -> None:
     pytest.importorskip("pandas")
     session = opened()

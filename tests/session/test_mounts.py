@@ -389,6 +389,7 @@ def test_porter_that_was_killed_is_replaced(open_session: Callable[..., Session]
     assert first.run(look).value == ["deep", "sales.csv"]
 
 
+@pytest.mark.sampled(0)
 def test_porter_ends_with_the_host_however_that_ends(shared: Path) -> None:
     program = f"""
 import os
@@ -411,6 +412,7 @@ input()
         os.close(descriptor)
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(os.getuid() != 0, reason="only root's has a process that holds a user namespace for mounts")
 def test_porter_leaves_no_process_behind_where_none_may_be_killed(shared: Path) -> None:
     """By a filter around the program; it has no process but that of a request that is answered."""
@@ -502,6 +504,7 @@ def in_a_mount_namespace(source: str, place: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 def test_file_systems_below_a_source_are_there_read_only_and_later_ones_are_not(shared: Path) -> None:
     told = in_a_mount_namespace(
@@ -527,6 +530,7 @@ def test_file_systems_below_a_source_are_there_read_only_and_later_ones_are_not(
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 @pytest.mark.parametrize("system", ["proc", "sysfs"])
 def test_file_systems_of_the_kernel_are_refused_under_any_name(shared: Path, system: str) -> None:
@@ -544,6 +548,7 @@ def test_file_systems_of_the_kernel_are_refused_under_any_name(shared: Path, sys
     assert [f"holds a file system of the kernel's, {system} (" in line for line in told.splitlines()] == [True] * 3
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 def test_file_system_that_cannot_map_owners_is_mounted_and_said_to_be_open(shared: Path) -> None:
     told = in_a_mount_namespace(
@@ -562,6 +567,7 @@ def test_file_system_that_cannot_map_owners_is_mounted_and_said_to_be_open(share
     assert told.splitlines() == [open_, "['read']", open_, "['read']", "read-only, nosuid, nodev: data", "[]"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(not MAY_MOUNT, reason="mounting takes root with CAP_SYS_ADMIN")
 @pytest.mark.parametrize(
     ("at", "names", "why"),

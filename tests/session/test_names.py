@@ -23,6 +23,7 @@ def shows(code: str, name: str = "A") -> str:
     return f"class {name}:\n    def __repr__(self):\n        {code}\n"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("code", "preview"),
     [
@@ -43,6 +44,7 @@ def test_other_names_are_told_beside_a_value_that_cannot_be_shown(session: Sessi
     assert session.run("b, z, c").value == (1, [2], "after")
 
 
+@pytest.mark.sampled(0)
 def test_values_that_cannot_be_shown_are_each_told_as_such(session: Session) -> None:
     session.run(shows("while True: pass") + shows("import os; os._exit(1)", "B"))
     session.run("for n in range(4): globals()[f'n{n}'] = (A, B)[n % 2]()\ndel n")
@@ -55,6 +57,7 @@ def test_values_that_cannot_be_shown_are_each_told_as_such(session: Session) -> 
     assert session.run("b").value == 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("wreck", "fails"),
     [
@@ -104,6 +107,7 @@ def test_a_cell_that_asks_for_input_is_told_how_to_give_it(session: Session) -> 
     assert cell.text.endswith("\nhint: nobody answers input() here: write the answer into the code")
 
 
+@pytest.mark.sampled(0)
 def test_a_value_that_does_not_end_holds_up_names_for_seconds_whatever_the_time_limit(
     open_session: Callable[..., Session],
 ) -> None:
@@ -114,6 +118,7 @@ def test_a_value_that_does_not_end_holds_up_names_for_seconds_whatever_the_time_
     assert time.monotonic() - began < 60  # ten times what it takes; half of the time limit is 300 s
 
 
+@pytest.mark.sampled(0)
 def test_names_of_a_branch_are_shown_beside_a_value_that_does_not_end(open_session: Callable[..., Session]) -> None:
     with open_session() as session, session.branch() as branch:
         branch.run("class Endless:\n    def __repr__(self):\n        while True: pass\nx, y, z = 1, Endless(), 3")

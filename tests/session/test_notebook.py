@@ -430,6 +430,7 @@ ENDS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", ENDS)
 def test_a_document_leads_to_the_state_of_its_session(end: str) -> None:
     with Session() as session:
@@ -570,6 +571,7 @@ def test_printed_progress_shows_its_last_state() -> None:
     assert as_terminal("10%\r20%\r30%\r\ndone\r\n") == "30%\ndone\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("part", ["\x1b]", "\x1b[", "\x1b[0", "\r", "\x1b]x\x1b", "\x9b1", "x"])
 def test_inert_takes_linear_time(part: str) -> None:
     as_terminal(part * 500_000)

@@ -56,6 +56,7 @@ def session() -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.sampled(2)
 @WAYS
 def test_connection_writes_to_the_file_at_its_path(session: Session, way: Way) -> None:
     session.run(f"{OPEN}; con.commit(); holder = type('Holder', (), {{}})(); holder.con = con; del con")
@@ -64,6 +65,7 @@ def test_connection_writes_to_the_file_at_its_path(session: Session, way: Way) -
         assert (cell.value, lost) == ((2, 2), ()), cell.text
 
 
+@pytest.mark.sampled(0)
 def test_connection_that_a_checkout_cannot_have_is_lost_by_name(tmp_path: Path) -> None:
     with Session("one", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), limits=LIMITS) as session:
         session.run(GAPS)
@@ -76,6 +78,7 @@ def test_connection_that_a_checkout_cannot_have_is_lost_by_name(tmp_path: Path) 
         assert session.run(f"con = sqlite3.connect('x.db'); {WRITE}; {COUNTS}").value == (2, 2)
 
 
+@pytest.mark.sampled(2)
 @WAYS
 def test_connection_keeps_its_settings(session: Session, way: Way) -> None:
     session.run("class Own(sqlite3.Connection):\n    tag = 'class'")
@@ -105,6 +108,7 @@ def test_connection_keeps_its_settings(session: Session, way: Way) -> None:
         )
 
 
+@pytest.mark.sampled(2)
 @WAYS
 @pytest.mark.parametrize(
     "bound",
@@ -127,6 +131,7 @@ def test_connection_that_holds_more_than_its_settings_is_lost_by_name(session: S
         assert later.run(f"con = sqlite3.connect('x.db'); {WRITE}").ok
 
 
+@pytest.mark.sampled(2)
 @WAYS
 @pytest.mark.parametrize("many", [1, 2])
 def test_log_of_a_database_is_kept(session: Session, way: Way, many: int) -> None:

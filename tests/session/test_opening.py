@@ -34,6 +34,7 @@ def test_preload_of_a_missing_package_says_which_and_where(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_preload_that_fails_can_be_tried_again() -> None:
     for _ in range(2):
@@ -66,6 +67,7 @@ def environment(tmp_path: Path) -> Path:
     return packages
 
 
+@pytest.mark.sampled(0)
 def test_environment_of_python_is_the_sessions(environment: Path, open_session: Callable[..., Session]) -> None:
     session = open_session(python=str(environment.parents[2] / "bin" / "python"), preload=["only_here"])
     assert session.run("import only_here, sys\nonly_here.where, sys.prefix, sys.flags.no_site").value == (
@@ -75,6 +77,7 @@ def test_environment_of_python_is_the_sessions(environment: Path, open_session: 
     )
 
 
+@pytest.mark.sampled(0)
 def test_what_an_environment_executes_as_it_starts_stands_behind_walls(
     environment: Path, tmp_path: Path, open_session: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +150,7 @@ def test_sessions_without_a_seed_draw_different_ones(open_session: Callable[...,
     assert one != two
 
 
+@pytest.mark.sampled(0)
 def test_numpy_is_seeded_too(open_session: Callable[..., Session]) -> None:
     pytest.importorskip("numpy")
     source = "import numpy\nfloat(numpy.random.rand())"

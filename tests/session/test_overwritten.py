@@ -95,7 +95,7 @@ def _running(call: Callable[[str], Cell], session: Session, source: str) -> Iter
         ended.append(cell.result())
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["states", "no checkpoints"])
 @pytest.mark.parametrize("case", CASES)
 def test_whoever_changed_a_file_last_did_so_when_it_is_reopened(opened: Open, case: str, way: str) -> None:
@@ -119,6 +119,7 @@ def _assert_the_same_when_reopened(session: Session, opened: Open, way: dict[str
         assert _contents(session) == before
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", WAYS)
 def test_new_file_appears_to_a_cell_that_waits_for_it_with_all_its_bytes(
     opened: Open, way: str, readable_python: str
@@ -132,6 +133,7 @@ def test_new_file_appears_to_a_cell_that_waits_for_it_with_all_its_bytes(
     assert session.files.list() == ["d/a"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_session_that_is_made_again_by_its_cells_has_the_file_of_the_last(
     opened: Open, way: str, readable_python: str
@@ -146,6 +148,7 @@ def test_every_session_that_is_made_again_by_its_cells_has_the_file_of_the_last(
     _assert_the_same_when_reopened(session, opened, options)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["states", "no checkpoints"])
 @pytest.mark.parametrize("made_again", [False, True])
 def test_what_only_the_journal_has_is_done_again_in_the_order_it_had(
@@ -178,6 +181,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         _assert_the_same_when_reopened(session, opened, WAYS[way])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("way", ["states", "no checkpoints"])
 @pytest.mark.parametrize("change", ["put('a', 'cell')", "os.remove('a')"])
 def test_a_cell_that_is_rolled_back_leaves_the_host_s_file(opened: Open, way: str, change: str) -> None:
@@ -191,6 +195,7 @@ def test_a_cell_that_is_rolled_back_leaves_the_host_s_file(opened: Open, way: st
     _assert_the_same_when_reopened(session, opened, WAYS[way])
 
 
+@pytest.mark.sampled(0)
 def test_a_file_is_deleted_while_a_cell_runs_that_made_it_and_crashes(opened: Open) -> None:
     session = opened()
     session.run(BEGIN)
@@ -200,6 +205,7 @@ def test_a_file_is_deleted_while_a_cell_runs_that_made_it_and_crashes(opened: Op
     _assert_the_same_when_reopened(session, opened, {})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("step", ["noted", ""])
 @pytest.mark.parametrize("host_is_last", [False, True])
 def test_what_runs_aside_may_be_the_last_as_well(opened: Open, step: str, host_is_last: bool) -> None:

@@ -66,6 +66,7 @@ async def test_call_that_gets_no_place_is_told_by_which_limit(url: str, limits: 
     assert refused.value.args[0] == reason
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D4")
 async def test_no_user_takes_the_places_of_another(url: str) -> None:
     async with SessionPool(url, wait_seconds=0, max_sessions=4) as pool:
@@ -128,6 +129,7 @@ async def test_a_notebook_says_why_it_is_private_open_or_not(url: str) -> None:
         assert await pool.read("a", lambda _, private: private, user="ana") == "loaded payroll.csv"
 
 
+@pytest.mark.sampled(0)
 async def test_callers_of_one_session_at_once_open_it_once(url: str) -> None:
     values: list[object] = []
     async with SessionPool(url) as pool:
@@ -148,6 +150,7 @@ async def test_two_users_have_two_sessions_of_one_name(url: str) -> None:
         assert await _run(pool, "a", "'secret' in globals()", user="bob") is False
 
 
+@pytest.mark.sampled(0)
 async def test_one_that_nobody_uses_sleeps_and_keeps_its_names(url: str) -> None:
     async with SessionPool(url, idle_seconds=0.2) as pool:
         await _run(pool, "a", "x = 1")
@@ -158,6 +161,7 @@ async def test_one_that_nobody_uses_sleeps_and_keeps_its_names(url: str) -> None
         assert await _run(pool, "a", "x") == 1
 
 
+@pytest.mark.sampled(0)
 async def test_one_that_was_closed_is_opened_again_for_the_next(url: str) -> None:
     async with SessionPool(url) as pool:
         await _run(pool, "a", "x = 1")
@@ -228,6 +232,7 @@ async def _wait_in_line(pool: SessionPool, name: str, served: list[str], user: s
         served.append(name)
 
 
+@pytest.mark.sampled(0)
 async def test_calls_get_places_in_the_order_in_which_they_came_and_the_owner_of_one_is_among_them(url: str) -> None:
     served: list[str] = []
     async with SessionPool(url, max_sessions=1) as pool, anyio.create_task_group() as tasks:
@@ -243,6 +248,7 @@ async def test_calls_get_places_in_the_order_in_which_they_came_and_the_owner_of
     assert served == ["b", "c", "a", "a", "a"]
 
 
+@pytest.mark.sampled(0)
 async def test_calls_past_their_users_own_bound_let_the_others_by(url: str) -> None:
     served: list[str] = []
     async with SessionPool(url, max_sessions=3, max_per_user=1) as pool, anyio.create_task_group() as tasks:
@@ -256,6 +262,7 @@ async def test_calls_past_their_users_own_bound_let_the_others_by(url: str) -> N
     assert served == ["e", "b", "c", "d"]
 
 
+@pytest.mark.sampled(0)
 async def test_a_call_that_is_cancelled_as_it_gets_a_place_gives_it_to_the_next(url: str) -> None:
     served: list[str] = []
     async with SessionPool(url, max_sessions=1) as pool:
@@ -283,6 +290,7 @@ async def test_a_call_whose_time_is_over_holds_up_nobody(url: str) -> None:
     assert served == ["c"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("bound", [{"max_sessions": 2}, {"max_memory_mb": 500}])
 async def test_users_that_come_again_and_again_all_get_places_and_never_are_too_many_open(
     url: str, monkeypatch: pytest.MonkeyPatch, bound: dict[str, int]
@@ -315,6 +323,7 @@ async def test_users_that_come_again_and_again_all_get_places_and_never_are_too_
     assert opened == {"now": 0, "most": 2}
 
 
+@pytest.mark.sampled(0)
 async def test_one_users_own_idle_sessions_go_before_those_of_others(url: str) -> None:
     async with SessionPool(url, max_sessions=2) as pool:
         await _run(pool, "a", "1", user="bob")
@@ -325,6 +334,7 @@ async def test_one_users_own_idle_sessions_go_before_those_of_others(url: str) -
         assert set(pool) == {("ana", "b"), ("eve", "c")}
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("asleep", [False, True])
 async def test_sessions_with_processes_are_so_many_that_their_limits_keep_to_the_memory(
     url: str, asleep: bool
@@ -343,6 +353,7 @@ async def test_sessions_with_processes_are_so_many_that_their_limits_keep_to_the
         assert await _run(pool, "a", "x") == 1
 
 
+@pytest.mark.sampled(0)
 async def test_a_session_that_another_program_lets_go_of_in_time_is_opened(url: str) -> None:
     async with SessionPool(url) as pool:
         await _run(pool, "a", "x = 1")
@@ -357,6 +368,7 @@ async def test_a_session_that_another_program_lets_go_of_in_time_is_opened(url: 
         assert await _run(pool, "a", "x") == 2
 
 
+@pytest.mark.sampled(0)
 async def test_one_that_closes_when_idle_gives_its_sessions_to_another_pool_at_once(url: str) -> None:
     async with SessionPool(url, when_idle="close") as first, SessionPool(url, when_idle="close") as second:
         for number in range(3):
@@ -388,6 +400,7 @@ def test_options_that_make_no_sense_are_refused_at_once(options: dict[str, objec
         SessionPool(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(0)
 async def test_a_call_that_wants_a_branch_while_it_is_made_gets_it_and_counts(url: str) -> None:
     async with (
         SessionPool(url, max_sessions=2) as pool,
@@ -422,6 +435,7 @@ async def _run_at_once(pool: SessionPool, name: str) -> None:
         pass
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("when_idle", ["sleep", "close"])
 async def test_one_that_is_taken_up_as_its_rest_is_due_is_left_alone(url: str, when_idle: Any) -> None:
     client, server = socket.socketpair()

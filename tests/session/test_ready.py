@@ -42,6 +42,7 @@ def spares(launcher: Process) -> list[int]:
     return [one.pid for one in inits_of(launcher)]
 
 
+@pytest.mark.sampled(0)
 def test_sessions_that_are_kept_ready_are_the_ones_that_open(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     (made,) = spares(launcher)
@@ -52,6 +53,7 @@ def test_sessions_that_are_kept_ready_are_the_ones_that_open(launcher: Process) 
     assert soon(lambda: spares(launcher), []) == []
 
 
+@pytest.mark.sampled(0)
 def test_number_that_is_kept_is_made_again(launcher: Process) -> None:
     keep_ready(2, preload=PRELOAD)
     with Session(preload=PRELOAD), Session(preload=PRELOAD):
@@ -67,6 +69,7 @@ def test_host_holds_no_descriptor_of_what_is_ready(launcher: Process) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.sampled(0)
 def test_ready_session_gives_the_same_numbers_for_the_same_seed(launcher: Process) -> None:
     told = []
     for count in (0, 1):
@@ -76,12 +79,14 @@ def test_ready_session_gives_the_same_numbers_for_the_same_seed(launcher: Proces
     assert told[0] == told[1]
 
 
+@pytest.mark.sampled(0)
 def test_ready_sessions_without_a_seed_draw_different_numbers(launcher: Process) -> None:
     keep_ready(2, preload=PRELOAD)
     with Session(preload=PRELOAD) as one, Session(preload=PRELOAD) as two:
         assert one.run("import random\nrandom.random()").value != two.run("import random\nrandom.random()").value
 
 
+@pytest.mark.sampled(0)
 def test_limits_of_the_host_alone_fit_any_ready_session(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     made = spares(launcher)
@@ -91,6 +96,7 @@ def test_limits_of_the_host_alone_fit_any_ready_session(launcher: Process) -> No
         assert session.run("while True: pass").error.kind == "timeout"  # type: ignore[union-attr]
 
 
+@pytest.mark.sampled(0)
 def test_other_limits_of_the_process_are_another_kind(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     with Session(preload=PRELOAD, limits=ExecutionLimits(max_open_files=77)) as session:
@@ -98,6 +104,7 @@ def test_other_limits_of_the_process_are_another_kind(launcher: Process) -> None
         assert session.run("import resource\nresource.getrlimit(resource.RLIMIT_NOFILE)").value == (77, 77)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("which", ["init", "worker"])
 def test_ready_session_that_was_killed_is_not_handed_out(launcher: Process, which: str) -> None:
     keep_ready(1, preload=PRELOAD)
@@ -109,6 +116,7 @@ def test_ready_session_that_was_killed_is_not_handed_out(launcher: Process, whic
         assert (cell.value, cell.lost) == (42, ())
 
 
+@pytest.mark.sampled(0)
 def test_what_is_kept_ready_is_so_after_its_zygote_was_killed(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     (zygote,) = zygotes_of(launcher)
@@ -120,6 +128,7 @@ def test_what_is_kept_ready_is_so_after_its_zygote_was_killed(launcher: Process)
     assert len(spares(launcher)) == 1
 
 
+@pytest.mark.sampled(0)
 def test_what_is_kept_ready_is_so_in_the_family_that_follows(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     before = {one.pid for one in launchers()}
@@ -131,6 +140,7 @@ def test_what_is_kept_ready_is_so_in_the_family_that_follows(launcher: Process) 
         assert soon(lambda: len(spares(new)), 2) == 2
 
 
+@pytest.mark.sampled(0)
 def test_worker_of_a_ready_session_that_dies_is_told_as_any(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     with Session(preload=PRELOAD) as session:
@@ -179,6 +189,7 @@ def test_async_sessions_take_ready_ones(launcher: Process) -> None:
     assert anyio.run(use) == 42
 
 
+@pytest.mark.sampled(0)
 def test_threads_that_open_at_once_get_a_session_each(launcher: Process) -> None:
     keep_ready(2, preload=PRELOAD)
 
@@ -191,6 +202,7 @@ def test_threads_that_open_at_once_get_a_session_each(launcher: Process) -> None
         assert list(pool.map(use, range(12))) == list(range(12))
 
 
+@pytest.mark.sampled(0)
 def test_forked_copy_leaves_the_ready_ones_to_its_parent(launcher: Process) -> None:
     keep_ready(1, preload=PRELOAD)
     made = spares(launcher)
@@ -204,6 +216,7 @@ def test_forked_copy_leaves_the_ready_ones_to_its_parent(launcher: Process) -> N
     assert spares(launcher) == made
 
 
+@pytest.mark.sampled(0)
 def test_program_with_ready_sessions_ends_at_once_and_leaves_nothing() -> None:
     source = (
         f"import sys; sys.path.append({os.path.dirname(family_tree.__file__)!r})\n"

@@ -77,6 +77,7 @@ def test_nothing_can_be_undone_and_a_death_takes_the_names(readable_python: str)
         assert session.files.list() == ["kept"]
 
 
+@pytest.mark.sampled(0)
 def test_death_that_is_told_late_is_told_as_it_was(readable_python: str) -> None:
     """By the keeper alone, which has no time for a second here."""
     keeper = 0
@@ -193,6 +194,7 @@ def test_interpreter_that_only_root_may_read_is_refused(tmp_path: Path) -> None:
         Session(walls="reduced", python=str(environment / "bin" / "python"))
 
 
+@pytest.mark.sampled(0)
 def test_packages_are_imported_before_the_session_starts(readable_python: str) -> None:
     with Session(walls="reduced", python=readable_python, preload=["fractions"]) as session:
         assert session.run("import sys; 'fractions' in sys.modules").value is True
@@ -211,6 +213,7 @@ def test_session_outlives_the_zygote(readable_python: str) -> None:
             assert other.run("3 + 1").value == 4
 
 
+@pytest.mark.sampled(0)
 def test_command_line_asks_for_them_by_name(readable_python: str) -> None:
     words = [sys.executable, "-m", "cellblock", "run", "--walls", "reduced", "--python", readable_python, "-"]
     script = "import os\nprint(os.getcwd())\nprint(open('/etc/hostname').read())"
@@ -258,6 +261,7 @@ def quota(readable_python: str) -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("place", ["removed(40)", "[os.open(str(n), os.O_CREAT | os.O_RDWR) for n in range(40)]"])
 def test_cell_that_wrote_far_past_the_quota_before_it_was_counted_is_stopped_and_lives(
     quota: Session, place: str
@@ -276,6 +280,7 @@ before, write(files, 10**6)
     assert quota.run("import time\nwhile write([os.open('new', os.O_CREAT | os.O_RDWR)], 1): time.sleep(0.01)").ok
 
 
+@pytest.mark.sampled(0)
 def test_process_that_goes_on_filling_removed_files_is_ended_and_the_session_lives(quota: Session) -> None:
     """Through mappings, which no limit stops. With the process goes all that it held."""
     cell = quota.run("""
@@ -299,6 +304,7 @@ for number, piece in enumerate(pieces):
     assert quota.run("import os; open('new', 'w').write('x'); os.listdir()").value == ["new"]
 
 
+@pytest.mark.sampled(0)
 def test_session_whose_files_stay_far_past_the_quota_is_ended(quota: Session) -> None:
     cell = """
 import itertools

@@ -18,6 +18,7 @@ from cellblock.store import JSON, open_store
 Open = Callable[..., Session]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("made", "let_go", "seen"),
     [
@@ -42,6 +43,7 @@ def test_what_a_cell_lets_go_of_is_freed_at_once(opened: Open, made: str, let_go
     assert cell.text.strip() == seen
 
 
+@pytest.mark.sampled(0)
 def test_weak_reference_that_died_in_a_reopened_session_is_kept(opened: Open) -> None:
     session = opened()
     session.run("import weakref\nclass Sensor: pass\nsensor = Sensor()")
@@ -56,6 +58,7 @@ def test_weak_reference_that_died_in_a_reopened_session_is_kept(opened: Open) ->
     assert session.run("hub['readings'], hub['seen']()").value == ([1.5], None)
 
 
+@pytest.mark.sampled(0)
 def test_future_imports_hold_for_later_cells(opened: Open) -> None:
     session = opened()
     session.run("from __future__ import annotations")
@@ -70,6 +73,7 @@ def test_future_imports_hold_for_later_cells(opened: Open) -> None:
     assert not opened("two").run("class Node:\n    left: Tree = None").ok
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("change", "ask"),
     [
@@ -111,6 +115,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.threat("D1")
 @pytest.mark.parametrize("checkpoints", ["5", "0"], ids=["killed", "no states are saved"])
 @pytest.mark.parametrize("lacks", ["tools", "mounts"])
@@ -139,6 +144,7 @@ def test_session_without_what_it_had_is_not_opened_and_loses_nothing(
         assert session.run("kept").value == [2, 2, 2]
 
 
+@pytest.mark.sampled(0)
 def test_object_that_stood_for_stdout_is_what_it_was(opened: Open) -> None:
     session = opened()
     session.run("import io, sys\nkept, before = io.StringIO(), sys.stdout\nsys.stdout = kept")
@@ -150,6 +156,7 @@ def test_object_that_stood_for_stdout_is_what_it_was(opened: Open) -> None:
     assert session.run("before is sys.__stdout__, kept.getvalue()").value == (True, "captured\n")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W9")
 def test_sockets_that_a_cell_forbids_are_its_own(opened: Open) -> None:
     session = opened()
@@ -169,6 +176,7 @@ def state(tmp_path: Path) -> Versioned:
     return Versioned(f"sqlite:///{tmp_path}/cells.db")
 
 
+@pytest.mark.sampled(0)
 def test_opening_that_fails_changes_nothing_of_the_stored_session(state: Versioned) -> None:
     with Session("one", state=state) as session:
         session.run("big = bytearray(100_000_000)")
@@ -181,6 +189,7 @@ def test_opening_that_fails_changes_nothing_of_the_stored_session(state: Version
         assert session.run("len(big)").value == 100_000_000
 
 
+@pytest.mark.sampled(0)
 def test_first_opening_that_fails_leaves_a_session_as_if_it_were_new(state: Versioned) -> None:
     with pytest.raises(CellblockError):
         Session("one", state=state, limits=ExecutionLimits(max_memory_mb=20), preload=["no_such_module"])
@@ -234,6 +243,7 @@ _ENTRIES: tuple[tuple[dict[str, JSON], tuple[str, ...]], ...] = (
 """A journal, and what is lost where each of its entries is damaged."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damage", ["replace(entry, 'do', 'od')", "CAST(x'ff' || CAST(entry AS BLOB) AS TEXT)"])
 @pytest.mark.parametrize("number", range(len(_ENTRIES)))
 def test_session_whose_journal_is_damaged_opens_with_what_had_ended_before_and_says_so(

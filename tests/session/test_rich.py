@@ -161,6 +161,7 @@ def reprs(one: Result) -> dict[str, Any]:
     return {mime: part for mime, part in {**single, **one._repr_mimebundle_()}.items() if part is not None}
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W8")
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 @pytest.mark.filterwarnings("ignore:IPython3 lexer unavailable")  # of nbconvert where there is no IPython

@@ -61,6 +61,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("kind", "least"), [("live", 10), ("versioned", 4)])
 def test_past_the_descriptors_a_session_is_refused_and_open_ones_go_on(kind: str, least: int) -> None:
     done = subprocess.run([sys.executable, "-c", _FULL, kind], capture_output=True, text=True, timeout=120)
@@ -129,12 +130,14 @@ print(bool(kept), bool(told))
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("kind", ["live", "versioned"])
 def test_program_that_uses_up_its_descriptors_is_told_so_and_loses_nothing(kind: str) -> None:
     done = subprocess.run([sys.executable, "-c", _USED_UP, kind], capture_output=True, text=True, timeout=200)
     assert (done.stdout, done.stderr) == ("True True\n", "")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_closed_sessions_give_every_descriptor_back() -> None:
     async def many() -> None:
@@ -179,6 +182,7 @@ except Exception as error: print(type(error).__name__, error)
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("name", "of", "option"), [("RLIMIT_AS", "VmSize:", "-v"), ("RLIMIT_DATA", "VmData:", "-d")])
 def test_limit_of_the_address_space_is_told_by_its_name(name: str, of: str, option: str) -> None:
     ran = subprocess.run([sys.executable, "-c", _NO_SPACE, name, of], capture_output=True, text=True, timeout=60)
@@ -208,6 +212,7 @@ for session in sessions:
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("walls", ["full", "reduced"])
 def test_past_the_processes_a_session_is_refused_and_open_ones_go_on(walls: str) -> None:
     if reason := why_no_other_user():  # as root it does not count
@@ -275,6 +280,7 @@ else:
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("kind", ["open", "live", "versioned"])
 def test_where_no_thread_can_be_started_each_call_that_needs_one_says_so(kind: str) -> None:
     done = subprocess.run(

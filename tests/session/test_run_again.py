@@ -50,6 +50,7 @@ def test_run_again_and_undone_a_cell_shows_what_it_showed_before(session: Sessio
     assert session.notebook[1].undone
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options", [{}, BY_SOURCE], ids=["states", "by source"])
 @pytest.mark.parametrize("since", ["", "open", "open twice", "hibernate"])
 def test_undone_the_living_notebook_is_that_of_a_session_opened_anew(
@@ -96,6 +97,7 @@ def _flush(session: Session) -> None:
     session.flush()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("meanwhile", [_run, _flush])
 def test_undone_cell_that_is_run_again_comes_after_what_was_run_meanwhile(
     opened: Callable[..., Session], meanwhile: Callable[[Session], None]
@@ -112,6 +114,7 @@ def test_undone_cell_that_is_run_again_comes_after_what_was_run_meanwhile(
     assert _shown(opened()) == cells
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("reopened", [False, True])
 @pytest.mark.parametrize("undone", [False, True])
 def test_cell_of_the_id_of_a_deleted_one_comes_last(
@@ -134,6 +137,7 @@ def test_cell_of_the_id_of_a_deleted_one_comes_last(
     assert _shown(opened()) == cells
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("before", "now", "source"),
     [

@@ -110,6 +110,7 @@ def test_an_exception_of_those_words_has_no_status(session: Session, said: str) 
     assert (cell.error.type, cell.error.message, cell.error.status) == ("CommandFailed", said, None)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("limit", [1_000, 10_000])
 def test_what_was_cut_of_an_output_is_a_field_and_cannot_be_printed(tmp_path: Path, limit: int) -> None:
     forged = "[... 5 bytes of output cut: the limit is 9 ...]"

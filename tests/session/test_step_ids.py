@@ -62,7 +62,7 @@ KINDS = {
 # ------------------------------------------------------------------------------------ checkpoints
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("then", THEN)
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
 def test_a_step_is_gone_back_to_whichever_kernel_the_session_has(
@@ -106,6 +106,7 @@ def test_a_step_has_the_same_id_awake_and_asleep_and_when_it_is_opened_again(ope
     assert opened().checkpoint() == newest
 
 
+@pytest.mark.sampled(0)
 def test_a_step_that_was_undone_or_left_is_told_with_the_commit_that_has_it(opened: Open) -> None:
     session = opened()
     session.run("x = 1")
@@ -124,6 +125,7 @@ def test_a_step_that_was_undone_or_left_is_told_with_the_commit_that_has_it(open
     assert (session["x"], session.checkpoint()) == (2, left)
 
 
+@pytest.mark.sampled(0)
 def test_a_branch_goes_back_to_steps_of_before_it_and_to_none_of_others(opened: Open) -> None:
     session = opened()
     session.run("x = 1")
@@ -146,6 +148,7 @@ def test_a_branch_goes_back_to_steps_of_before_it_and_to_none_of_others(opened: 
     assert session["x"] == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{}, {"limits": ExecutionLimits(max_checkpoints=0)}], ids=["states", "none"])
 def test_a_cell_that_was_rolled_back_is_a_step_with_the_state_of_the_one_before(opened: Open, options: Open) -> None:
     session = opened(**options)  # type: ignore[arg-type]
@@ -202,6 +205,7 @@ def _others(insides: Insides) -> int:
     return len(list(insides.others()))
 
 
+@pytest.mark.sampled(0)
 def test_a_state_whose_names_were_lost_is_none_to_go_back_to(open_session: Open) -> None:
     if os.getuid() != 0:
         pytest.skip("frozen copies are hidden from an ordinary user")
@@ -226,6 +230,7 @@ def test_a_state_whose_names_were_lost_is_none_to_go_back_to(open_session: Open)
         assert "z" not in session.names()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_what_the_host_did_before_all_processes_ended_is_the_newest_step(url: str) -> None:
     async with AsyncSession("one", state=Versioned(url)) as session:
@@ -245,6 +250,7 @@ async def test_what_the_host_did_before_all_processes_ended_is_the_newest_step(u
         assert (await session.run("hits, os.listdir()")).value == ([], ["given"])
 
 
+@pytest.mark.sampled(0)
 def test_what_the_host_did_during_a_step_is_no_part_of_the_one_before(opened: Open) -> None:
     def put() -> None:
         session.files.write("given", b"1")
@@ -265,6 +271,7 @@ def test_what_the_host_did_during_a_step_is_no_part_of_the_one_before(opened: Op
 
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("then", THEN)
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
 def test_a_call_is_run_once_as_long_as_its_cell_is_part_of_the_history(
@@ -286,6 +293,7 @@ def test_a_call_is_run_once_as_long_as_its_cell_is_part_of_the_history(
     assert session["n"] == 10
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("then", [_nothing, _open_again])
 def test_a_call_that_was_rolled_back_is_undone_with_the_step_before_it(
     opened: Open, then: Callable[[Session, Callable[[], Session]], Session]
@@ -302,6 +310,7 @@ def test_a_call_that_was_rolled_back_is_undone_with_the_step_before_it(
     assert session["n"] == 5
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("then", [_nothing, _open_again, _checkout])
 def test_a_cell_that_was_run_again_and_undone_has_been_run_before_that(
     opened: Open, then: Callable[[Session, Callable[[], Session]], Session]
@@ -323,6 +332,7 @@ def test_a_cell_that_was_run_again_and_undone_has_been_run_before_that(
     assert session["n"] == 1
 
 
+@pytest.mark.sampled(0)
 def test_a_call_that_is_older_than_the_notebook_is_run_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cellblock.session.earlier.MOST_CELLS", 2)
     session = opened()
@@ -350,6 +360,7 @@ def test_a_call_that_is_older_than_the_notebook_is_run_once(opened: Open, monkey
     assert session["n"] == 11
 
 
+@pytest.mark.sampled(0)
 def test_what_is_read_for_a_call_does_not_grow_with_the_history(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     select = SqliteDatabase.select
@@ -385,6 +396,7 @@ def test_without_versions_a_call_is_run_once_until_it_is_undone(open_session: Op
     assert session.notebook["call"].undone is False
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["undo", "undo to a step", "asleep", "reopened", "live"])
 def test_undone_clearing_brings_the_record_back_and_a_call_runs_once(opened: Open, way: str) -> None:
     session = Session() if way == "live" else opened()

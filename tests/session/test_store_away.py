@@ -69,6 +69,7 @@ def _names(url: str) -> list[str]:
         return [one.name for one in store.sessions("default")]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["fails once", "is away until the caller is told", "loses its answer once"])
 def test_failed_branch_leaves_its_name_free_and_nothing_in_the_store(
     opened: Open, url: str, store: Failing, how: str
@@ -105,6 +106,7 @@ THEN: dict[str, Callable[[Session], object]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("then", THEN)
 def test_cell_that_the_store_refused_is_in_no_notebook(
     opened: Open, store: Failing, monkeypatch: pytest.MonkeyPatch, then: str

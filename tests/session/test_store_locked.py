@@ -82,6 +82,7 @@ async def _longest_wait(stop: asyncio.Event) -> float:
     return longest
 
 
+@pytest.mark.sampled(0)
 async def test_sessions_of_one_loop_go_on_beside_a_locked_store_and_lose_nothing(
     url: str, locker: Callable[[], Locker]
 ) -> None:
@@ -115,6 +116,7 @@ async def test_sessions_of_one_loop_go_on_beside_a_locked_store_and_lose_nothing
             assert [commit.number for commit in await again.log()] == [5, 4, 3, 2, 1, 0]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("how", ["task.cancel", "asyncio.timeout", "anyio.fail_after"])
 async def test_a_caller_may_leave_a_cell_that_waits_to_begin(url: str, locker: Callable[[], Locker], how: str) -> None:
     session, other = await _begun(url), locker()
@@ -167,6 +169,7 @@ async def test_a_caller_may_leave_a_cell_that_has_ended_and_is_not_logged_yet(
         assert (await again.run("L")).value == [1]
 
 
+@pytest.mark.sampled(0)
 async def test_a_time_limit_holds_while_a_tool_s_answer_waits_for_the_store(
     url: str, locker: Callable[[], Locker]
 ) -> None:
@@ -190,6 +193,7 @@ async def test_a_time_limit_holds_while_a_tool_s_answer_waits_for_the_store(
     await session.close()
 
 
+@pytest.mark.sampled(0)
 async def test_a_lock_that_lasts_is_told_with_its_remedy(
     url: str, locker: Callable[[], Locker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +213,7 @@ async def test_a_lock_that_lasts_is_told_with_its_remedy(
     await session.close()
 
 
+@pytest.mark.sampled(0)
 async def test_a_lock_that_was_waited_for_in_vain_holds_up_no_later_call(
     url: str, locker: Callable[[], Locker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,7 +101,7 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield session
 
 
-@pytest.mark.sampled(21)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", CASES)
 def test_what_cannot_be_kept_is_gone_after_a_with(session: Session, what: str) -> None:
     source, left = CASES[what]

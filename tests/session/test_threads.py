@@ -148,6 +148,7 @@ def test_thread_that_is_slow_to_go_on_holds_nothing_of_what_it_was_given_or_has_
         may_go_on.set()
 
 
+@pytest.mark.sampled(0)
 def test_thread_that_idles_is_used_again_and_ends_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.2)
 

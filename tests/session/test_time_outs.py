@@ -46,6 +46,7 @@ def test_processes_end_with_the_cell_that_started_them(patient: Session) -> None
     assert patient.run("one.returncode").value == -9
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "waits",
     ["await sleep(9)", "await asyncio.gather(sleep(9))", "async with asyncio.timeout(8):\n    await sleep(9)"],
@@ -59,6 +60,7 @@ def test_cell_that_awaited_shows_where_and_no_line_of_the_loop(patient: Session,
     assert "base_events" not in cell.text
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_awaited_and_will_not_be_cancelled_goes_on_in_no_later_cell(patient: Session) -> None:
     patient.run("import asyncio")
     cell = patient.run("try:\n    await asyncio.sleep(9)\nexcept asyncio.CancelledError:\n    kept = 1")
@@ -66,6 +68,7 @@ def test_cell_that_awaited_and_will_not_be_cancelled_goes_on_in_no_later_cell(pa
     assert patient.run("await asyncio.sleep(0.01)\nkept").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_cell_that_ends_in_time_while_its_host_is_held_up_is_no_time_out() -> None:
     started = "import subprocess, time\none = subprocess.Popen(['sleep', '1000'])"
     shows = "for n in range(3):\n    time.sleep(0.1)\n    print(n)\n44"
@@ -89,11 +92,13 @@ def test_cell_that_ends_in_time_while_its_host_is_held_up_is_no_time_out() -> No
     assert anyio.run(run) == (CellState.COMPLETED, 44, None)
 
 
+@pytest.mark.sampled(0)
 def test_one_process_is_told_of_as_one(patient: Session) -> None:
     shown = time_out(patient, "if os.fork() == 0: signal.pause()\ntime.sleep(60)")
     assert shown == "[a process that the cell had started was killed at its time limit]\n"
 
 
+@pytest.mark.sampled(0)
 def test_processes_of_earlier_cells_live_on_with_what_they_start(patient: Session) -> None:
     patient.run("old = subprocess.Popen(['sh', '-c', 'while :; do sleep 0.02; done'])")
     time.sleep(0.05)
@@ -107,6 +112,7 @@ def test_a_process_that_left_its_parents_and_its_group_ends_too(patient: Session
     assert patient.run(OTHERS).value == []
 
 
+@pytest.mark.sampled(0)
 def test_a_fork_bomb_ends_with_its_cell_and_processes_can_be_started_again(patient: Session) -> None:
     for _ in range(3):
         shown = time_out(patient, "while True:\n    try: os.fork()\n    except OSError: pass")
@@ -116,12 +122,14 @@ def test_a_fork_bomb_ends_with_its_cell_and_processes_can_be_started_again(patie
         patient.run("for child in children: os.waitpid(child, 0)")
 
 
+@pytest.mark.sampled(0)
 def test_spawned_programs_that_nobody_waits_for_give_their_places_back(patient: Session) -> None:
     source = "while True:\n    try: os.posix_spawn('/bin/sleep', ['sleep', '1000'], {})\n    except OSError: pass"
     time_out(patient, source)
     assert patient.run("subprocess.run(['true']).returncode").value == 0
 
 
+@pytest.mark.sampled(0)
 def test_processes_of_multiprocessing_are_told_how_they_ended(patient: Session) -> None:
     time_out(
         patient,
@@ -130,6 +138,7 @@ def test_processes_of_multiprocessing_are_told_how_they_ended(patient: Session) 
     assert patient.run("one.is_alive(), one.exitcode").value == (False, -9)
 
 
+@pytest.mark.sampled(0)
 def test_processes_of_earlier_cells_do_not_stay_stopped(patient: Session) -> None:
     patient.run("old = subprocess.Popen(['sleep', '1000'])")
     time.sleep(0.05)
@@ -137,6 +146,7 @@ def test_processes_of_earlier_cells_do_not_stay_stopped(patient: Session) -> Non
     assert patient.run("open(f'/proc/{old.pid}/stat').read().split()[2]").value == "S"
 
 
+@pytest.mark.sampled(0)
 def test_threads_of_the_session_go_on_after_a_time_out(patient: Session) -> None:
     patient.run("import threading\nticks = []\ndef tick():\n    while True: ticks.append(time.sleep(0.01))")
     patient.run("threading.Thread(target=tick, daemon=True).start()")
@@ -146,6 +156,7 @@ def test_threads_of_the_session_go_on_after_a_time_out(patient: Session) -> None
     assert patient.run("len(ticks)").value > before  # type: ignore[operator]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "source",
     [
@@ -159,6 +170,7 @@ def test_an_interrupt_that_the_interpreter_drops_comes_again(patient: Session, s
     time_out(patient, source)
 
 
+@pytest.mark.sampled(0)
 def test_a_shell_command_ends_with_what_it_left_in_the_background(patient: Session) -> None:
     cell = patient.shell("sleep 1000 & sleep 1000")
     assert cell.state is CellState.TIMEOUT
@@ -178,6 +190,7 @@ def test_processes_of_a_cell_that_its_caller_left_end_with_it() -> None:
     assert anyio.run(_processes_of_an_abandoned_cell) == []
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("seconds", [0.1, pytest.param(0.05, marks=pytest.mark.slow), 0.3])
 def test_import_of_a_library_that_meets_the_limit_is_whole_afterwards(
     open_session: Callable[..., Session], seconds: float
@@ -192,6 +205,7 @@ def test_import_of_a_library_that_meets_the_limit_is_whole_afterwards(
     assert cell.value == 3, cell.text
 
 
+@pytest.mark.sampled(0)
 def test_import_that_does_not_end_within_the_grace_is_taken_back(open_session: Callable[..., Session]) -> None:
     # of a family of its own, whose zygote has imported neither for sessions that were saved
     limits = ExecutionLimits(timeout_seconds=0.05, interrupt_grace_seconds=0.01)
@@ -202,6 +216,7 @@ def test_import_that_does_not_end_within_the_grace_is_taken_back(open_session: C
     assert session["kept"] == 1
 
 
+@pytest.mark.sampled(0)
 def test_module_of_the_session_that_does_not_end_is_interrupted_in_its_import(patient: Session) -> None:
     patient.files.write("endless.py", "import time\nwhile True: time.sleep(0.01)")
     time_out(patient, "import endless")

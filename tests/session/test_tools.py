@@ -188,6 +188,7 @@ def test_tools_are_there_after_a_death_and_after_undo(equipped: Session) -> None
     assert equipped.run("twice(2)").value == 4
 
 
+@pytest.mark.sampled(0)
 def test_tool_that_hangs_is_cut_by_the_time_limit_and_costs_no_cpu(open_session: Callable[..., Session]) -> None:
     released = threading.Event()
     session = open_session(limits=ExecutionLimits(timeout_seconds=0.5), tools=[released.wait])
@@ -217,6 +218,7 @@ def test_call_is_told_as_it_happens(equipped: Session) -> None:
     assert "".join(texts) == "before\nafter 8\n"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", ["twice(1)", "asyncio.run(later(1))"])
 def test_a_thread_calls_no_function_between_cells_and_takes_no_request(
     open_session: Callable[..., Session], call: str
@@ -342,6 +344,7 @@ def test_text_before_a_call_stands_before_it(equipped: Session) -> None:
     assert told == expected
 
 
+@pytest.mark.sampled(0)
 def test_session_with_tools_in_a_forked_program_has_threads_of_its_own(open_session: Callable[..., Session]) -> None:
     import os
 
@@ -404,6 +407,7 @@ USES: dict[str, Callable[[Session], object]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("use", USES)
 def test_tool_that_would_wait_for_its_own_cell_is_told_at_once(opened: Callable[..., Session], use: str) -> None:
     session = opened(tools=[_called("ask", lambda: USES[use](session))])
@@ -422,6 +426,7 @@ def _called(name: str, function: Callable[[], object]) -> Callable[[], object]:
     return function
 
 
+@pytest.mark.sampled(0)
 def test_what_needs_no_turn_works_in_a_tool_of_the_session_itself(opened: Callable[..., Session]) -> None:
     def ask() -> object:
         session.files.write("a", b"1")
@@ -518,6 +523,7 @@ class Own(BaseException):
     """No Exception."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "error", [SystemExit(2), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError(), Own("so")], ids=repr
 )
@@ -550,6 +556,7 @@ def cancel(later: float | None) -> None:
         asyncio.get_running_loop().call_later(later, task.cancel)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("later", [None, 0.05])
 @pytest.mark.parametrize("is_async", [False, True], ids=["Session", "AsyncSession"])
 def test_cancelling_of_the_task_of_a_call_is_the_error_of_the_call(later: float | None, *, is_async: bool) -> None:
@@ -728,6 +735,7 @@ await asyncio.sleep(0)
 """
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W11")
 @pytest.mark.parametrize("end", ["killed by the host", "ends itself", "meets its time limit"])
 def test_no_host_function_begins_once_its_cell_has_ended(end: str) -> None:
@@ -784,6 +792,7 @@ def test_exception_that_takes_more_than_a_message_keeps_its_name_and_message(
         assert session.run(source).value is caught
 
 
+@pytest.mark.sampled(0)
 def test_any_number_of_calls_may_be_made_at_once(open_session: Callable[..., Session]) -> None:
     """The host takes some; the others wait for their turn, and those that are left by their callers take none."""
 

@@ -59,6 +59,7 @@ HELD = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("held", HELD)
 def test_what_holds_a_tool_is_saved_and_calls_it_again(reopened: Callable[..., Session], held: str) -> None:
     source, use, expected = HELD[held]
@@ -70,6 +71,7 @@ def test_what_holds_a_tool_is_saved_and_calls_it_again(reopened: Callable[..., S
         assert session.run(use).value == expected
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("trust_level", LEVELS)
 def test_session_without_the_tool_keeps_what_holds_it_for_one_with_it(
     reopened: Callable[..., Session], trust_level: str
@@ -109,6 +111,7 @@ RUNNERS = {
 }
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("given", RUNNERS)
 def test_what_the_runner_gives_cells_is_saved_by_reference(reopened: Callable[..., Session], given: str) -> None:
     source, use = RUNNERS[given]
@@ -120,6 +123,7 @@ def test_what_the_runner_gives_cells_is_saved_by_reference(reopened: Callable[..
         assert session.run(use).value is True
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     "source",
     [

@@ -83,6 +83,7 @@ async def test_a_small_value_of_many_objects_is_read_in_a_thread(monkeypatch: py
     assert threading.get_ident() not in threads
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W7")
 @pytest.mark.parametrize("source", VALUES.values(), ids=VALUES)
 async def test_the_loop_goes_on_while_a_value_of_millions_is_read(source: str) -> None:
@@ -103,6 +104,7 @@ async def test_the_loop_goes_on_while_a_value_of_millions_is_read(source: str) -
     assert min(times) < MOST + 10 * idle
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W7")
 async def test_the_loop_goes_on_while_a_large_display_is_read() -> None:
     ticks = Ticks()
@@ -121,6 +123,7 @@ async def test_the_loop_goes_on_while_a_large_display_is_read() -> None:
     assert min(times) < MOST + 10 * idle
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("W7")
 async def test_the_loop_goes_on_while_a_nested_value_is_represented() -> None:
     value = [[n / 7] * 10 for n in range(200_000)]

@@ -51,7 +51,7 @@ def _is_there(session: Session) -> tuple[object, list[str]]:
     return session.aside("globals().get('rows'), globals().get('value')", reads=True), session.files.list()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("steps", [1, 2, pytest.param(3, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("what", STEPS)
 def test_undo_counts_the_same_steps_wherever_the_session_goes_on(tmp_path: Path, what: str, steps: int) -> None:

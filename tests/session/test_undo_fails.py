@@ -32,6 +32,7 @@ def _have_fail(monkeypatch: pytest.MonkeyPatch, at: int) -> list[str]:
     return made
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("sleeps", [False, True], ids=["lives", "slept"])
 def test_undo_that_fails_in_the_store_is_undone_everywhere_or_nowhere(
     opened: Open, monkeypatch: pytest.MonkeyPatch, sleeps: bool

@@ -184,6 +184,7 @@ def test_previews_of_hostile_reprs_are_bounded(session: Session) -> None:
     assert session.run("1").value == 1
 
 
+@pytest.mark.sampled(0)
 def test_many_names_are_bounded(session: Session) -> None:
     session.run("globals().update({f'n{i}': i for i in range(20_000)})")
     assert len(session.names()) <= 20_000

@@ -71,6 +71,7 @@ def end(found):
 """
 
 
+@pytest.mark.sampled(0)
 def test_copies_count_to_no_limit_of_processes(open_session: Callable[..., Session]) -> None:
     session = open_session(limits=ExecutionLimits(max_processes=12, max_checkpoints=3))
     session.run(COUNT)
@@ -112,6 +113,7 @@ def test_timers_go_on(back: Callable[..., Session]) -> None:
     assert interval == 50
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("meanwhile", ["random.getstate", "signal.pthread_sigmask"])
 def test_timer_that_runs_out_as_its_process_is_copied_does_so_once(session: Session, meanwhile: str) -> None:
     session.run(TIMED)

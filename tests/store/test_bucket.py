@@ -49,6 +49,7 @@ def _commit(store: Store, number: int) -> tuple[str, bytes]:
 FAILURES = ["refused", "reset", "500", "503", "cut", "garbage", "denied", "404", "409"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("failing", FAILURES)
 def test_bucket_that_fails_half_way_loses_nothing_that_was_committed(
     bucket: str, proxy: FailingProxy, tmp_path: Path, failing: str
@@ -85,6 +86,7 @@ def test_bucket_that_fails_half_way_loses_nothing_that_was_committed(
         assert store.verify().ok is not bool(lost)
 
 
+@pytest.mark.sampled(0)
 def test_bucket_that_is_slow_serves(bucket: str, proxy: FailingProxy, tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store, proxy.failing("slow"):
         address, body = _commit(store, 0)
@@ -92,6 +94,7 @@ def test_bucket_that_is_slow_serves(bucket: str, proxy: FailingProxy, tmp_path: 
         assert store.verify().ok
 
 
+@pytest.mark.sampled(0)
 def test_bucket_that_does_not_answer_is_given_up(
     bucket: str, proxy: FailingProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +121,7 @@ def test_bucket_that_fails_is_told_with_what_helps(bucket: str, proxy: FailingPr
     assert str(told.value.hint).startswith(remedy)
 
 
+@pytest.mark.sampled(0)
 def test_bucket_is_listed_to_its_last_page(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "40")  # the server's pages; the client's own have fifty
     place = BucketPlace.at(bucket)

@@ -40,6 +40,7 @@ def namespace() -> list[str]:
 DISKS = ["full", "full-objects", "large", "many", "many-objects", "read-only", "crashed-read-only"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", DISKS)
 def test_disk_that_takes_no_more_costs_nothing_that_was_committed(
     namespace: list[str], tmp_path: Path, what: str
@@ -101,6 +102,7 @@ def test_database_without_memory_is_told_as_the_store_s(tmp_path: Path, url: str
     ], done.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("most", [4096, 20_000, 65_536, 1_000_000])
 def test_limit_of_a_file_s_size_is_told_by_its_name(tmp_path: Path, most: int) -> None:
     url = f"sqlite:///{tmp_path}/cells.db"
@@ -136,6 +138,7 @@ with open_store("sqlite:///" + sys.argv[1]) as store, store.hold("ana", "q3") as
 """
 
 
+@pytest.mark.sampled(0)
 def test_write_that_fails_gives_back_its_room(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _CUT, f"{tmp_path}/cells.db"], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("0\nTrue 2\n", "")
@@ -281,6 +284,7 @@ def large(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.sampled(0)
 def test_store_with_damaged_bytes_gives_what_was_stored_or_an_error(large: Path, tmp_path: Path) -> None:
     outcomes = _damage_and_read(large, tmp_path, random.Random(5), 120)
     assert outcomes["whole"]
@@ -295,6 +299,7 @@ def test_store_damaged_at_a_thousand_places_gives_what_was_stored_or_an_error(
     _damage_and_read(large, tmp_path, random.Random(thorough_seed), 1000)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
@@ -330,6 +335,7 @@ def test_a_row_that_is_not_as_it_was_written_is_told_and_stops_no_other(large: P
                 assert [one.value for one in held.journal()] == [{"number": 1}]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "column", ["substr(holder, 1, 20)", "'[]'", "x'ff'", "replace(holder, '\"pid\":', '\"pid\":-')"]
 )
@@ -401,6 +407,7 @@ def test_text_of_the_tables_that_is_damaged_is_told(written: Path) -> None:
     assert told > 10
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("value", [None, "x", b"\xff\0", -1, 2**62, 1.5, "\0"], ids=repr)
 def test_column_of_another_type_is_told(large: Path, tmp_path: Path, value: object) -> None:
     database = sqlite3.connect(large / "cells.db")
@@ -499,6 +506,7 @@ def _replaced(path: Path) -> None:
     path.with_suffix(".new").rename(path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("happens", [_moved, _replaced, Path.unlink], ids=["moved", "replaced", "deleted"])
 def test_file_that_is_no_longer_at_its_path_takes_nothing_more(tmp_path: Path, happens: Callable[[Path], None]) -> None:
     path = tmp_path / "cells.db"
@@ -523,6 +531,7 @@ def test_file_that_is_no_longer_at_its_path_takes_nothing_more(tmp_path: Path, h
             session.close()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("gone", [("-wal",), ("-wal", "-shm")], ids=["log", "log and index"])
 @pytest.mark.parametrize("looks", [False, True], ids=["alone", "another looks"])
 def test_log_that_is_deleted_while_its_store_is_open_loses_nothing(
@@ -560,6 +569,7 @@ def test_log_may_be_deleted_at_any_time_by_anybody_while_one_program_has_its_sto
         assert [entry.value for entry in store.read("ana", "q3").journal()] == [{"n": number} for number in range(4)]
 
 
+@pytest.mark.sampled(0)
 def test_store_whose_deleted_log_another_program_has_open_takes_nothing_and_keeps_what_it_took(tmp_path: Path) -> None:
     path = tmp_path / "cells.db"
     words = f"the store {path} is open elsewhere, too, and its log, the file that ends in -wal, was deleted"
@@ -576,6 +586,7 @@ def test_store_whose_deleted_log_another_program_has_open_takes_nothing_and_keep
         assert again.run("x").value == [1, 3]
 
 
+@pytest.mark.sampled(0)
 def test_store_whose_log_was_deleted_is_opened_by_nobody_else_until_it_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,6 +91,7 @@ def cells(held: HeldSession, many: int) -> None:
             batch.commit(kind="cell", number=number, trees={"names": root}, entries=[held._newest])
 
 
+@pytest.mark.sampled(0)
 def test_opening_log_diff_and_commit_do_not_grow_with_history(store: Store, database: Counting) -> None:
     costs = []
     for name, many in (("short", 60), ("long", 600)):
@@ -118,6 +119,7 @@ def test_opening_log_diff_and_commit_do_not_grow_with_history(store: Store, data
         assert moved_long < 1.2 * moved + 200
 
 
+@pytest.mark.sampled(0)
 def test_commit_follows_what_changed_not_how_many_names_there_are(store: Store, database: Counting) -> None:
     costs = []
     for many in (1_000, 10_000):
@@ -156,6 +158,7 @@ def test_integer_that_changes_a_hundred_times_beside_large_state_costs_the_integ
     assert (after.bytes - before.bytes) / 100 < 1500
 
 
+@pytest.mark.sampled(0)
 def test_listing_sessions_reads_a_page(store: Store, database: Counting) -> None:
     for n in range(300):
         with store.hold("ana", f"s{n:03}") as held:
@@ -169,6 +172,7 @@ def test_listing_sessions_reads_a_page(store: Store, database: Counting) -> None
     assert moved < 20 * 600
 
 
+@pytest.mark.sampled(0)
 def test_one_step_of_a_session_does_not_touch_others(store: Store, database: Counting) -> None:
     costs = []
     for n in (0, 200):

@@ -90,6 +90,7 @@ def chosen(steps: int, most: int, seed: int) -> list[int]:
     return list(range(1, steps + 1)) if steps <= most else sorted(random.Random(seed).sample(range(1, steps + 1), most))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("objects", [False, True], ids=["in the file", "in a directory"])
 def test_kill_at_a_step_loses_nothing_acknowledged_in_sqlite(tmp_path: Path, objects: bool) -> None:
     _kill_at(tmp_path, objects, 12)
@@ -112,6 +113,7 @@ def _kill_at(tmp_path: Path, objects: bool, most: int) -> None:
             check(store, said)
 
 
+@pytest.mark.sampled(0)
 def test_kill_at_a_step_loses_nothing_acknowledged_in_postgres(postgres: Server, postgres_url: str) -> None:
     _kill_at_in_postgres(postgres, postgres_url, 8)
 
@@ -151,6 +153,7 @@ def test_host_killed_at_any_moment_loses_nothing_acknowledged(tmp_path: Path) ->
             check(store, [words for words in said if words[0] != "steps"])
 
 
+@pytest.mark.sampled(0)
 def test_server_that_is_killed_loses_nothing_acknowledged(postgres: Server, postgres_url: str) -> None:
     with open_store(postgres_url) as store:
         held = store.hold("ana", "q3")

@@ -126,6 +126,7 @@ with open_store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ahead", [3600, -3600, 86_400 * 365 * 50])
 def test_clock_that_is_set_ends_no_lease_of_a_process_of_this_machine(url: str, ahead: float) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(cellblock.__file__).parents[1])}
@@ -154,6 +155,7 @@ def test_clock_of_another_start_of_the_machine_is_told_anew(url: str, told: str)
             other.hold("ana", "q3")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("act", ["rename", "delete", "hold", "gc"])
 def test_clock_of_this_host_does_not_end_the_lease_of_another(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, act: str

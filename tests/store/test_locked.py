@@ -57,6 +57,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield str(request.getfixturevalue("postgres_url"))
 
 
+@pytest.mark.sampled(1)
 def test_lock_of_another_program_is_told_with_its_remedy_and_loses_nothing(url: str, patience: float) -> None:
     with Session("one", state=Versioned(url)) as session:
         session.run("L = []")
@@ -73,6 +74,7 @@ def test_lock_of_another_program_is_told_with_its_remedy_and_loses_nothing(url: 
         assert again["L"] == [2]
 
 
+@pytest.mark.sampled(0)
 def test_close_waits_for_a_lock_once(url: str, patience: float) -> None:
     session = Session("one", state=Versioned(url))
     first = session.run("x = 1")

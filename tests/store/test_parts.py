@@ -137,6 +137,7 @@ def test_links_are_found_wherever_they_are() -> None:
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
 
+@pytest.mark.sampled(0)
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12))
 def test_canonical_json_comes_back_and_is_one(value: JSON) -> None:
@@ -369,6 +370,7 @@ def _after_power_loss(disk: Path, place: Path) -> tuple[str | None, list[object]
         return session.head().commit, [entry.value for entry in session.journal()]
 
 
+@pytest.mark.sampled(0)
 def test_log_beside_the_file_is_kept_short(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path}/cells.db") as store, store.hold("ana", "q3") as held:
         for number in range(40):

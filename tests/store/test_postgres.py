@@ -16,6 +16,7 @@ from cellblock.store import Store, open_store
 _AWAY = "see whether its server runs; what was committed before is whole"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_database_of_another_encoding_is_refused_with_what_makes_one(postgres: Server, encoding: str) -> None:
     words = ["--host", str(postgres.directory), "--username", "cellblock"]

@@ -167,6 +167,7 @@ def test_server_that_refuses_the_password_or_has_no_such_database(guarded: Serve
     }
 
 
+@pytest.mark.sampled(0)
 def test_open_store_and_what_fails_later(guarded: Server) -> None:
     url = url_of(guarded)
     store = open_store(url)
@@ -263,6 +264,7 @@ def test_command_line_tells_a_store_that_fails_without_its_secrets(
     assert_hidden(*capfd.readouterr())
 
 
+@pytest.mark.sampled(0)
 def test_spans_and_log_of_a_run_that_meets_stores_that_fail(guarded: Server, tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk")
     from opentelemetry.sdk.trace import TracerProvider
@@ -308,6 +310,7 @@ def _put(store: Store, number: int) -> None:
         batch.commit(kind="cell", trees={}, detail={"data": blobs(data)})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("failing", ["denied", "400", "404", "409", "cut", "refused", "reset", "garbage", "500"])
 def test_bucket_that_repeats_what_it_was_given(bucket: str, proxy: FailingProxy, tmp_path: Path, failing: str) -> None:
     with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store:

@@ -85,6 +85,7 @@ def test_many_threads_open_and_close_at_once(tmp_path: Path) -> None:
         assert [row.pending for row in store.sessions("ana")] == [15] * 6
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "postgresql"])
 def test_store_is_closed_while_threads_read_it(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     urls = {"memory": "memory:", "sqlite": f"sqlite:///{tmp_path}/cells.db"}
@@ -118,6 +119,7 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("user", ["ana", "it's a user"])
 def test_remedy_for_an_unknown_session_lists_those_of_its_user_in_its_store(tmp_path: Path, user: str) -> None:
     with open_store(f"sqlite:///{tmp_path}/two%20words.db") as store:

@@ -2,9 +2,10 @@
 
 import os
 import time
+from zlib import crc32
 
-DAYS = 14
-"""In so many days `make thorough` runs each case once that `make test` leaves out."""
+DAYS = 28
+"""In so many days `make thorough` runs each test and case once that `make test` leaves out."""
 
 
 def seed() -> int:
@@ -12,6 +13,6 @@ def seed() -> int:
     return int(os.environ.get("CELLBLOCK_SEED") or time.time() // 86_400)
 
 
-def mark_of(number: int) -> str:
-    """The mark of a case that `make test` leaves out, by its number among those: thorough where it is its day."""
-    return "thorough" if number % DAYS == seed() % DAYS else "slow"
+def mark_of(name: str) -> str:
+    """The mark of what `make test` leaves out: thorough where it is its day, which its name alone decides."""
+    return "thorough" if crc32(name.encode(errors="surrogatepass")) % DAYS == seed() % DAYS else "slow"

@@ -600,6 +600,7 @@ def test_tree_that_no_encoder_wrote_is_refused(tree: object, buffers: tuple[byte
         decode(tree, buffers)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "tag", ["list", "tuple", "dict", "complex", "slice", "record", "datetime", "timezone", "range"]
 )
@@ -659,6 +660,7 @@ def test_keys_whose_places_in_a_table_meet_are_refused() -> None:
         decode({"dict": [list(map(float, keys)), keys]})
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("shift", [0, 3, 8, 12, 16, 24, 32, 43])
 def test_keys_that_nobody_chose_are_read(shift: int) -> None:
     keys = [number << shift for number in range(20_000)]
@@ -683,6 +685,7 @@ LARGE: dict[str, Callable[[], object]] = {
 """Makers, so that no other test of the run has these values beside it."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", LARGE)
 def test_large_value_is_packed_and_read(kind: str) -> None:
     value = LARGE[kind]()
@@ -781,6 +784,7 @@ def _written(encoded: Encoded) -> str:
     return json.dumps(encoded.tree, separators=(",", ":"))
 
 
+@pytest.mark.sampled(0)
 @UNTIMED
 @given(values)
 def test_any_portable_value_survives(value: object) -> None:
@@ -796,6 +800,7 @@ def _unordered(encoded: Encoded) -> tuple[int, list[str], list[bytes]]:
     return len(text), sorted(text), sorted(map(bytes, encoded.buffers))
 
 
+@pytest.mark.sampled(0)
 @UNTIMED
 @given(values, st.integers(0, 2000))
 def test_nothing_takes_more_room_than_was_allowed(value: object, max_bytes: int) -> None:
@@ -833,6 +838,7 @@ SEEDS = [encode(value) for value in [*SAME, np.arange(300), np.array("a"), np.fl
 TAGS = sorted({tag for seed in SEEDS if isinstance(seed.tree, dict) for tag in seed.tree})
 
 
+@pytest.mark.sampled(0)
 @settings(UNTIMED, max_examples=1000)
 @given(st.data())
 @pytest.mark.threat("W7")

@@ -40,6 +40,7 @@ def run(*command: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("call", "answer", "mechanism"),
     [
@@ -64,7 +65,7 @@ except cellblock.IsolationUnavailable as error:
 """
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("call", "answer", "options"),
     [
@@ -91,6 +92,7 @@ def test_a_filter_around_the_program_is_told_by_the_call_that_it_refuses(
     assert run(sys.executable, "-c", program, call, str(answer)) == told
 
 
+@pytest.mark.sampled(0)
 def test_filter_that_refuses_timers_keeps_no_copy_from_waking() -> None:
     program = """
 import cellblock
@@ -117,6 +119,7 @@ syscalls.seccomp_install(b"".join(struct.pack("=HBBI", *instruction) for instruc
 """
 
 
+@pytest.mark.sampled(0)
 def test_program_that_may_have_local_sockets_alone_is_told_so_by_the_opening_and_by_doctor() -> None:
     said = "this program may open no sockets of the family AF_INET: Address family not supported by protocol"
     told = """
@@ -153,6 +156,7 @@ def test_without_namespaces_full_walls_are_refused_and_reduced_ones_work(readabl
     assert shown == "full refused namespaces True\nreduced opened 2 PermissionError"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("call", "mechanism"),
     [
@@ -170,6 +174,7 @@ def test_reduced_walls_that_cannot_be_put_up_are_refused_too(call: str, mechanis
 needs_unshare = pytest.mark.skipif(shutil.which("unshare") is None, reason="needs util-linux's unshare")
 
 
+@pytest.mark.sampled(0)
 @needs_unshare
 @pytest.mark.parametrize("kind", ["user", "mnt", "pid", "net", "ipc", "uts"])
 def test_no_namespaces_of_a_kind_left_is_refused_by_the_limit_that_is_reached(kind: str) -> None:
@@ -179,11 +184,13 @@ def test_no_namespaces_of_a_kind_left_is_refused_by_the_limit_that_is_reached(ki
     assert run("unshare", "-Ur", "sh", "-c", command, sys.executable, told) == "refused namespaces True"
 
 
+@pytest.mark.sampled(0)
 @needs_unshare
 def test_root_of_a_container_with_one_user_gets_full_walls() -> None:
     assert run("unshare", "-Ur", sys.executable, "-c", OPEN) == "opened 2"
 
 
+@pytest.mark.sampled(0)
 @needs_unshare
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to mask /proc")
 def test_a_masked_proc_is_done_without() -> None:

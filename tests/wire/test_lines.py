@@ -30,6 +30,7 @@ TOLD = st.builds(
 )
 
 
+@pytest.mark.sampled(0)
 @given(st.lists(TOLD, max_size=6), st.lists(NAMES, max_size=4), st.lists(NAMES, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_files_that_are_told_are_read_and_their_room_given_back(

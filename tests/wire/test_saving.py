@@ -186,6 +186,7 @@ def test_record_that_is_not_what_it_should_be_is_refused(record: object) -> None
         read(record)
 
 
+@pytest.mark.sampled(0)
 @given(st.binary(max_size=300))
 @settings(max_examples=300, deadline=None)
 @pytest.mark.threat("W7")

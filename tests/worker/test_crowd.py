@@ -53,12 +53,14 @@ def until(pid: int, stand: Stand) -> None:
     assert soon(lambda: holdings.stand(pid), stand) is stand
 
 
+@pytest.mark.sampled(0)
 def test_what_they_ran_until_the_stop_reached_them_is_not_out_of_turn(crowd: tuple[Crowd, list[int]]) -> None:
     these, pids = crowd
     assert len(these._stopped) == MANY - 4
     assert [look(these, pids) for _ in range(6)] == [0] * 6
 
 
+@pytest.mark.sampled(0)
 def test_who_was_continued_and_runs_is_out_of_turn(crowd: tuple[Crowd, list[int]]) -> None:
     these, pids = crowd
     found = []
@@ -71,6 +73,7 @@ def test_who_was_continued_and_runs_is_out_of_turn(crowd: tuple[Crowd, list[int]
     assert found == [0, 0, MANY - 4]
 
 
+@pytest.mark.sampled(0)
 def test_looks_that_find_them_standing_still_are_not_enough_for_it_to_be_forgotten(
     crowd: tuple[Crowd, list[int]],
 ) -> None:
@@ -88,6 +91,7 @@ def test_looks_that_find_them_standing_still_are_not_enough_for_it_to_be_forgott
     assert found == [0, 0, MANY - 4]
 
 
+@pytest.mark.sampled(0)
 def test_who_ran_between_two_looks_is_out_of_turn_though_both_find_it_standing_still(
     crowd: tuple[Crowd, list[int]],
 ) -> None:

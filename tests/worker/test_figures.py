@@ -45,7 +45,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_show_shows_open_figures_once(order: str) -> None:
     assert output_of(order + "plt.plot([1]); plt.show(); plt.show(); print(f.flush(), plt.get_backend())") == (
@@ -53,15 +53,18 @@ def test_show_shows_open_figures_once(order: str) -> None:
     )
 
 
+@pytest.mark.sampled(0)
 def test_show_takes_the_arguments_of_pyplot() -> None:
     assert output_of(ORDERS["preloaded"] + "plt.plot([1]); plt.show(block=True)") == SHOWN
 
 
+@pytest.mark.sampled(0)
 def test_imported_name_show_works() -> None:
     assert output_of("install()\nfrom matplotlib.pyplot import plot, show as s\nplot([1]); s()") == SHOWN
     assert output_of("install()\nfrom pylab import *\nplot([1])\nimport pylab\npylab.show()") == SHOWN
 
 
+@pytest.mark.sampled(0)
 def test_figure_shows_itself_and_the_others_stay_open() -> None:
     code = "a, _ = plt.subplots(); b, _ = plt.subplots(); a.show(); print(plt.get_fignums())"
     assert output_of(ORDERS["preloaded"] + code) == SHOWN + "[2]\n"
@@ -70,6 +73,7 @@ def test_figure_shows_itself_and_the_others_stay_open() -> None:
     )
 
 
+@pytest.mark.sampled(0)
 def test_flush_shows_figures_in_order_and_closes_them() -> None:
     code = """
 for width in (1, 2):
@@ -82,6 +86,7 @@ print(f.flush(), plt.get_fignums())
     )
 
 
+@pytest.mark.sampled(0)
 def test_background_and_resolution_of_the_figure_are_kept() -> None:
     code = """
 import io
@@ -97,11 +102,13 @@ print(image.size, image.convert("RGB").getpixel((0, 0)))
     )
 
 
+@pytest.mark.sampled(0)
 def test_figure_shown_as_a_value_is_not_shown_again() -> None:
     code = "fig, _ = plt.subplots(); plt.subplots(); f.close_shown(fig); f.close_shown(1); print(len(f.flush()))"
     assert output_of(ORDERS["preloaded"] + code) == "1\n"
 
 
+@pytest.mark.sampled(0)
 def test_figure_that_cannot_be_drawn_says_so_and_is_closed() -> None:
     code = "plt.title('$\\\\bad$'); plt.figure(figsize=(1, 1)); plt.show(); print(plt.get_fignums())"
     output = output_of(ORDERS["preloaded"] + code)
@@ -109,6 +116,7 @@ def test_figure_that_cannot_be_drawn_says_so_and_is_closed() -> None:
     assert output.endswith(f"shown <Figure size 100x100 with 0 Axes> {PNG}\n[]\n")
 
 
+@pytest.mark.sampled(0)
 def test_interrupt_while_drawing_passes_and_closes() -> None:
     code = """
 from matplotlib.figure import Figure
@@ -121,6 +129,7 @@ except KeyboardInterrupt: print("interrupted", plt.get_fignums())
     assert output_of(ORDERS["preloaded"] + code) == "interrupted []\n"
 
 
+@pytest.mark.sampled(0)
 def test_pyplot_keeps_its_loader_and_source() -> None:
     code = """
 import inspect

@@ -46,6 +46,7 @@ def child(hold: Callable[[], object]) -> Iterator[int]:
         os.close(writing)
 
 
+@pytest.mark.sampled(0)
 def test_memory_is_what_is_written_not_what_is_reserved() -> None:
     def reserved(*, written: bool) -> mmap.mmap:
         mapping = mmap.mmap(-1, 64 * MB, mmap.MAP_PRIVATE)  # not of the heap, which may have room for it
@@ -57,6 +58,7 @@ def test_memory_is_what_is_written_not_what_is_reserved() -> None:
         assert holdings.memory(full) - holdings.memory(empty) > 60 * MB
 
 
+@pytest.mark.sampled(0)
 def test_memory_that_is_read_only_by_now_and_page_tables_count() -> None:
     def page_tables() -> object:
         nothing = mmap.mmap(-1, 1 << 34, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ)
@@ -66,6 +68,7 @@ def test_memory_that_is_read_only_by_now_and_page_tables_count() -> None:
         assert holdings.memory(with_tables) - holdings.memory(without) >= 30 * MB
 
 
+@pytest.mark.sampled(0)
 def test_what_forks_share_is_divided_among_them() -> None:
     shared = bytearray(b"x") * (40 * MB)
     with child(lambda: 1) as one, child(lambda: 1):
@@ -126,6 +129,7 @@ def test_hidden_descriptors_count_as_the_worst() -> None:
         assert found.watched == (count // 2) ** 2
 
 
+@pytest.mark.sampled(0)
 def test_mappings_past_a_number_are_noticed() -> None:
     def many() -> object:
         file = os.open("/proc/self/exe", os.O_RDONLY)

@@ -67,6 +67,7 @@ def at(thread: str = "t", **more: object) -> dict[str, Any]:
 GO = {"messages": [("user", "go")], "pending_content": ""}
 
 
+@pytest.mark.sampled(0)
 def test_code_and_files_are_taken_from_messages(threads: Threads) -> None:
     graph = create_agent_graph(
         scripted(
@@ -91,6 +92,7 @@ def test_code_and_files_are_taken_from_messages(threads: Threads) -> None:
     assert state["messages"][-1].content == "done"
 
 
+@pytest.mark.sampled(0)
 def test_calls_of_one_message_each_have_their_block(threads: Threads) -> None:
     message = says(
         "```python\nx = 1\n```\nand\n```csv\na,b\n```\nthen\n```python\nprint(x, open('a.csv').read())\n```",
@@ -125,6 +127,7 @@ def images_of(message: ToolMessage) -> list[int]:
     return [len(base64.b64decode(image["base64"])) for image in images]  # type: ignore[index]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("by_call", [True, False])
 def test_figures_reach_the_model_as_images(threads: Threads, tmp_path: Path, by_call: bool) -> None:
     code = shows(100, 200_000, 200_001, 101, 102, 103)
@@ -145,6 +148,7 @@ def test_images_of_another_format_are_named(threads: Threads) -> None:
     assert told_.startswith("[image notebook://")
 
 
+@pytest.mark.sampled(0)
 def test_images_can_be_left_out(threads: Threads) -> None:
     code = shows(100)
     graph = create_agent_graph(scripted(says("", call("python_run", code=code))), store=threads, images=False)
@@ -162,6 +166,7 @@ def test_a_failing_cell_keeps_its_figures(threads: Threads) -> None:
     assert "ZeroDivisionError" in answer.content[0]["text"]
 
 
+@pytest.mark.sampled(0)
 def test_searches_leave_caches_out_unless_they_are_named(threads: Threads) -> None:
     calls = [
         call("python_run", code="import pathlib\n"
@@ -256,7 +261,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Threads]:
     threads.close()
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("message", "said"), FAILURES.values(), ids=FAILURES)
 def test_what_fails_is_told_and_the_graph_goes_on(
     failing: Threads, message: AIMessage, said: str, request: pytest.FixtureRequest
@@ -272,6 +277,7 @@ def test_what_fails_is_told_and_the_graph_goes_on(
     assert state["pending_content"] == {}
 
 
+@pytest.mark.sampled(0)
 def test_content_that_is_too_large_is_refused(threads: Threads) -> None:
     message = says(f"```\n{'x' * (20 * 2**20 + 1)}\n```", call("file_write", **WRITE))
     state = create_agent_graph(scripted(message), store=threads).invoke(GO, at())
@@ -284,6 +290,7 @@ OUTSIDE = ("link", "out/passwd", "/workspace/link", "/TMP/x", "/Data/x", "/data/
            "//etc/x", "~/../../x", "/proc/self/environ", "/session/../etc/x", "/tmp")  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 def test_no_path_leads_out_of_the_thread_s_files(threads: Threads) -> None:
     """Links that a cell laid out, other spellings, and names of the host's files."""
     lay = runs("import os\nos.symlink('/etc/passwd', 'link')\nos.symlink('/etc', 'out')\nos.listdir('/etc').count('x')")
@@ -295,6 +302,7 @@ def test_no_path_leads_out_of_the_thread_s_files(threads: Threads) -> None:
     assert not os.path.exists("/etc/x")
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_writers_at_the_same_time_lose_nothing(threads: Threads) -> None:
     names = [f"f{number}.txt" for number in range(10)]
@@ -350,6 +358,7 @@ def test_our_node_needs_no_field(threads: Threads) -> None:
     assert told(graph.compile().invoke({"messages": [runs("1 + 1")]})) == ["2"]
 
 
+@pytest.mark.sampled(0)
 def test_a_thread_goes_on_in_another_graph_and_others_see_nothing_of_it(url: str, make: Make) -> None:
     first = make()
     create_agent_graph(scripted(runs("x = 41\nopen('/data/a', 'w').write('kept')")), store=first).invoke(GO, at("one"))
@@ -388,6 +397,7 @@ def _savers(tmp_path: Path) -> Iterator[object]:
         yield saver
 
 
+@pytest.mark.sampled(0)
 def test_a_graph_goes_on_from_its_checkpoint_and_its_state_is_json(threads: Threads, tmp_path: Path) -> None:
     for number, saver in enumerate(_savers(tmp_path)):
         create_agent_graph(scripted(runs("x = 7")), store=threads, checkpointer=saver).invoke(GO, at(f"t{number}"))
@@ -399,6 +409,7 @@ def test_a_graph_goes_on_from_its_checkpoint_and_its_state_is_json(threads: Thre
         assert all(json.dumps(message.model_dump()) for message in state["messages"])
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_async_with_a_checkpointer_and_streams(threads: Threads, tmp_path: Path) -> None:
     async with AsyncSqliteSaver.from_conn_string(f"{tmp_path}/checkpoints.db") as saver:
@@ -408,6 +419,7 @@ async def test_async_with_a_checkpointer_and_streams(threads: Threads, tmp_path:
         assert told((await graph.aget_state(at())).values) == ["Done. It printed nothing.", "7"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.skipif(bool(why_none()), reason=why_none())
 def test_checkpoints_and_sessions_in_postgresql(make: Make) -> None:
     from langgraph.checkpoint.postgres import PostgresSaver
@@ -440,6 +452,7 @@ def test_who_approves_sees_the_code(threads: Threads) -> None:
     assert graph.get_state(at()).values["pending_content"] == {}
 
 
+@pytest.mark.sampled(0)
 def test_an_edit_that_would_be_too_large_is_refused_before_it_is_made(threads: Threads) -> None:
     write = call("python_run", code="_ = open('big.txt', 'w').write('x' * 6_000_000)")
     change = call("file_edit", file_path="big.txt", old_string="x", new_string="é" * 75, replace_all=True)
@@ -463,6 +476,7 @@ AGAIN = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("message", "said"), AGAIN.values(), ids=AGAIN)
 def test_a_call_that_is_made_again_is_not_carried_out_again(
     make: Make, tmp_path: Path, message: AIMessage, said: str
@@ -487,6 +501,7 @@ def test_a_call_that_is_made_again_is_not_carried_out_again(
     assert state[1:] == [said, wanted.get(said, "None []")]
 
 
+@pytest.mark.sampled(0)
 def test_the_same_call_at_another_step_is_carried_out(threads: Threads) -> None:
     calls = [says("", call("python_run", id="same", code="n = globals().get('n', 0) + 1\nn")) for _ in range(3)]
     state = create_agent_graph(scripted(*calls), store=threads).invoke(GO, at())
@@ -509,6 +524,7 @@ _SHARED = "Error: 2 calls of the message have the id {!r} (none of them was carr
 _LOOK = says("", call("python_run", code="import os; sorted(os.listdir()), globals().get('n')"))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("node", [SandboxToolNode, ToolNode])
 @pytest.mark.parametrize("code", ["n = globals().get('n', 0) + 1", "n = 2"], ids=["twins", "others"])
 def test_calls_that_share_an_id_are_refused(threads: Threads, code: str, node: type[ToolNode]) -> None:
@@ -517,6 +533,7 @@ def test_calls_that_share_an_id_are_refused(threads: Threads, code: str, node: t
     assert carried_out(threads, _LOOK) == ["([], None)"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("id_", ["call_0", "\ud800", None])
 def test_content_of_calls_that_share_an_id_is_nobodys(threads: Threads, id_: str | None) -> None:
     calls = [call("file_write", id="x", file_path=path, description="") for path in ("one.txt", "two.txt")]
@@ -527,6 +544,7 @@ def test_content_of_calls_that_share_an_id_is_nobodys(threads: Threads, id_: str
     assert carried_out(threads, _LOOK) == ["([], None)"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("id_", ["\ud800", "x" * 2_000])
 def test_any_id_tells_a_call_apart(threads: Threads, id_: str) -> None:
     calls = [call("file_write", id=id_, file_path="one.txt", description=""), call("python_run", id="b", code="1")]

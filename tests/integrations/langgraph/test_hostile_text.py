@@ -66,6 +66,7 @@ def test_lines_of_files_are_rows(threads: Threads) -> None:
     assert told(state)[1] == r"a:1:   xb\nc"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("which", [0, 2, 3])  # half of a character is mended in an argument
 def test_names_of_files_are_in_one_row_in_every_answer(threads: Threads, which: int) -> None:
     path, shown = NAMES[which], SHOWN[which]
@@ -87,6 +88,7 @@ def test_an_offset_that_no_file_has_is_refused_by_the_schema(threads: Threads) -
     assert answer.startswith("Error: the arguments are wrong: offset: Input should be less than or equal to ")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -147,6 +149,7 @@ _ODD = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("agent", [create_agent_graph, create_agent])
 @pytest.mark.parametrize("odd", _ODD)
 def test_whatever_a_model_sends_goes_into_a_checkpoint(threads: Threads, odd: str, agent: Any) -> None:
@@ -192,6 +195,7 @@ def test_a_cell_that_raises_the_hosts_own_words_is_not_run_again(threads: Thread
     assert tools["file_read"].invoke({"file_path": "log"}, at()) == "once "
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D4")
 def test_an_edit_and_a_look_at_a_line_take_no_more_than_the_file(threads: Threads) -> None:
     tools = {one.name: one for one in create_sandbox_tools(threads)}
@@ -222,6 +226,7 @@ def _left_out(size: int) -> str:
     return f"[… {size} characters, read them with code …]"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("pattern", "shown"),
     [
@@ -237,6 +242,7 @@ def test_a_match_in_a_long_line_is_shown_with_what_is_around_it(threads: Threads
     assert tools["file_grep"].invoke({"pattern": pattern}, at()) == f"a:1: {shown}"
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D4")
 def test_no_answer_of_a_file_tool_is_longer_than_its_bound(threads: Threads) -> None:
     tools = {one.name: one for one in create_sandbox_tools(threads)}

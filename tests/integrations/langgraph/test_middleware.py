@@ -43,6 +43,7 @@ def test_an_agent_runs_what_its_messages_hold(threads: Threads) -> None:
     assert state["created_files"] == ["a.py", "b.py", "/data/a.csv", "/tmp/a.py"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_async_with_a_checkpointer(threads: Threads) -> None:
     agent = create_agent(
@@ -55,6 +56,7 @@ async def test_async_with_a_checkpointer(threads: Threads) -> None:
     assert told((await agent.aget_state(AT)).values) == ["Done. It printed nothing.", "1"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_who_approves_is_shown_the_code(threads: Threads, decision: str) -> None:
     approval = HumanInTheLoopMiddleware(

@@ -27,6 +27,7 @@ async def _count(session: AsyncSession) -> object:
     return (await session.run("n = globals().get('n', 0) + 1\nn")).value
 
 
+@pytest.mark.sampled(0)
 def test_no_more_are_open_than_may_be_and_all_go_on(threads: Threads) -> None:
     assert [threads.call(name, _count) for name in "abcabc"] == [1, 1, 1, 2, 2, 2]
     assert threads.open == 2
@@ -77,6 +78,7 @@ def test_one_that_nobody_uses_is_closed(url: str) -> None:
     threads.close()
 
 
+@pytest.mark.sampled(0)
 def test_a_call_that_is_cancelled_ends_its_cell(threads: Threads) -> None:
     async def cancelled() -> None:
         task = asyncio.create_task(threads.acall("a", lambda session: session.run("import time\ntime.sleep(20)")))
@@ -92,6 +94,7 @@ def test_a_call_that_is_cancelled_ends_its_cell(threads: Threads) -> None:
     assert time.monotonic() - start < 15
 
 
+@pytest.mark.sampled(0)
 def test_a_session_that_another_program_has_is_waited_for(url: str) -> None:
     program = f"""
         import sys
@@ -118,6 +121,7 @@ def test_a_session_that_another_program_has_is_waited_for(url: str) -> None:
         patient.close()
 
 
+@pytest.mark.sampled(0)
 def test_others_of_the_same_program_give_up_what_they_do_not_use(threads: Threads, url: str) -> None:
     other = Threads(url, wait_seconds=0.1, idle_seconds=60)
     for number in (1, 3, 5):

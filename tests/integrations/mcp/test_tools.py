@@ -98,6 +98,7 @@ async def test_names_live_on_in_the_session_that_is_named_and_not_in_another(cli
     assert [one["session"] for one in (await _done(client, "list_sessions"))["sessions"]] == ["main", "other"]
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(
     ("code", "value"),
     [("(1, 'a', None)", [1, "a", None]), ("{'a': [True]}", {"a": [True]}), ("float('nan')", None), ("object()", None)],
@@ -106,6 +107,7 @@ async def test_a_value_is_told_where_it_is_json(client: Client, code: str, value
     assert (await _done(client, "run_python", code=code))["value"] == value
 
 
+@pytest.mark.sampled(0)
 async def test_a_value_is_read_beside_the_event_loop_and_a_large_one_not_at_all(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +124,7 @@ async def test_a_value_is_read_beside_the_event_loop_and_a_large_one_not_at_all(
     assert threading.get_ident() not in threads
 
 
+@pytest.mark.sampled(0)
 async def test_what_a_result_lacks_and_a_commands_status_are_fields(client: Client) -> None:
     long = await _done(client, "run_python", code="print('x' * 3_000_000)")
     assert long["cut"] > 0
@@ -145,6 +148,7 @@ async def test_what_a_cell_did_wrong_is_an_error_with_its_reason_and_the_session
     assert (await _done(client, "run_python", code="x"))["value"] == 2
 
 
+@pytest.mark.sampled(0)
 async def test_images_are_content_and_resources(client: Client) -> None:
     result = await _call(client, "run_python", code=_SHOWS)
     (image,) = [part for part in result.content if part.type == "image"]
@@ -157,6 +161,7 @@ async def test_images_are_content_and_resources(client: Client) -> None:
     assert (read.mime_type, base64.b64decode(read.blob)) == ("image/png", _png())  # type: ignore[union-attr]
 
 
+@pytest.mark.sampled(0)
 async def test_bytes_that_are_no_image_are_not_called_one(client: Client) -> None:
     lying = "class Lie:\n    def _repr_png_(self): return b'<svg onload=alert(1)>'\nLie()"
     result = await _call(client, "run_python", code=lying)
@@ -167,6 +172,7 @@ async def test_bytes_that_are_no_image_are_not_called_one(client: Client) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(0)
 async def test_notebooks_are_resources(client: Client) -> None:
     await _done(client, "run_python", code="6 * 7", session="a/b c")
     (listed,) = (await client.list_resources()).resources
@@ -187,6 +193,7 @@ async def test_notebooks_are_resources(client: Client) -> None:
     }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rest", ["nobody", "main/cell/9", "main/cell/0/image/0", "main/cell/..%2F..%2Fetc"])
 async def test_what_is_not_there_cannot_be_read(client: Client, rest: str) -> None:
     await _done(client, "run_python", code="1")
@@ -232,6 +239,7 @@ async def test_the_smallest_part_of_a_file_holds_a_character(client: Client) -> 
     assert data == text
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
@@ -291,6 +299,7 @@ async def test_a_branch_goes_on_apart_with_objects_that_no_file_holds_and_is_mer
     assert (await _done(client, "run_python", code="found"))["value"] == 1
 
 
+@pytest.mark.sampled(0)
 async def test_reset_of_files_is_one_step(client: Client) -> None:
     await _done(client, "run_python", code="x = 1\nfor n in range(5): open(f'{n}.txt', 'w').close()")
     await _done(client, "reset", files=True)
@@ -301,6 +310,7 @@ async def test_reset_of_files_is_one_step(client: Client) -> None:
     assert (await _done(client, "list_files"))["files"] == [f"{n}.txt" for n in range(5)]
 
 
+@pytest.mark.sampled(0)
 async def test_reset_forgets_names_and_keeps_the_history(client: Client) -> None:
     await _done(client, "run_python", code="x = 1; open('a.txt', 'w').close()")
     await _done(client, "reset")
@@ -313,6 +323,7 @@ async def test_reset_forgets_names_and_keeps_the_history(client: Client) -> None
     assert (await _done(client, "run_python", code="x"))["value"] == 1
 
 
+@pytest.mark.sampled(0)
 async def test_the_notebook_is_exported_a_large_one_as_a_link(client: Client) -> None:
     await _done(client, "run_python", code="1 + 1")
     result = await _call(client, "export")
@@ -325,6 +336,7 @@ async def test_the_notebook_is_exported_a_large_one_as_a_link(client: Client) ->
     assert (result.structured_content or {})["cells"] == 2
 
 
+@pytest.mark.sampled(0)
 async def test_progress_is_told_while_a_cell_runs(client: Client) -> None:
     told: list[tuple[float, str | None]] = []
 
@@ -337,6 +349,7 @@ async def test_progress_is_told_while_a_cell_runs(client: Client) -> None:
     assert told[0][0] > 0
 
 
+@pytest.mark.sampled(0)
 async def test_a_call_that_is_cancelled_interrupts_its_cell_and_the_session_goes_on(client: Client) -> None:
     await _done(client, "run_python", code="import time")
     code = "try:\n    time.sleep(15)\nexcept KeyboardInterrupt:\n    seen = True\n    raise"
@@ -347,6 +360,7 @@ async def test_a_call_that_is_cancelled_interrupts_its_cell_and_the_session_goes
         assert (await _done(client, "run_python", code="seen"))["value"] is True
 
 
+@pytest.mark.sampled(0)
 async def test_a_branch_whose_call_is_cancelled_is_there_for_the_next_call(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -378,6 +392,7 @@ async def test_a_stored_name_forges_no_row(client: Client, url: str) -> None:
     assert row.startswith(r"'a\nforged (9 commits)\x1b[2J' (")
 
 
+@pytest.mark.sampled(0)
 async def test_long_lists_are_cut_and_say_so(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     await _done(client, "run_python", code="1", session="other")
     await _done(client, "run_python", code="globals().update({f'n{i:03}': i for i in range(300)})")

@@ -61,6 +61,7 @@ async def test_stdio_serves_the_client_that_started_it_whatever_cells_write(url:
         assert result.structured_content["value"] == 6
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_a_session_that_another_program_has_open_is_refused_and_named(url: str) -> None:
     async with _stdio(url, "--session", "shared") as first, _stdio(url, "--session", "shared") as second:
@@ -132,6 +133,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     process.stderr.close()
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.threat("D3")
 def test_connections_that_show_no_token_take_nobodys_place(served: Served) -> None:
     with ExitStack() as stack:
@@ -156,6 +158,7 @@ def _is_open(connection: socket.socket) -> bool:
         return False
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_connection_is_closed_that_shows_no_token_in_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_STRANGER_SECONDS", 0.3)
@@ -189,6 +192,7 @@ async def test_http_serves_whoever_has_a_token(served: Served) -> None:
         assert (await client.call_tool("run_python", {"code": "secret"})).structured_content["value"] == 6
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.threat("D3")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -211,6 +215,7 @@ async def test_what_one_user_has_no_other_reaches(served: Served, mode: str) -> 
         assert (await bob.call_tool("export", {"session": "main"})).is_error
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_call_over_http_that_is_cancelled_interrupts_its_cell(served: Served, mode: str) -> None:
@@ -274,6 +279,7 @@ def _mcp(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("text", "mode", "told"),
     [
@@ -305,6 +311,7 @@ def test_an_address_that_is_none_is_refused() -> None:
         listen(f"127.0.0.1:{taken.getsockname()[1]}")
 
 
+@pytest.mark.sampled(0)
 def test_an_address_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
     done = _mcp("--http", "8000", CELLBLOCK_STORE=f"sqlite:///{tmp_path}/c.db")
     assert (done.returncode, done.stderr) == (2, "cellblock: '8000' is not HOST:PORT (127.0.0.1:8000, [::1]:8000)\n")
