@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ Refusing = Callable[[str], list[str]]
 
 
 @pytest.fixture
-def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Refusing]:
+def refusing(monkeypatch: pytest.MonkeyPatch) -> Refusing:
     """Has the next threads of a name not start, as where a limit of processes is reached: as often as the list says."""
     start, refused = threading.Thread.start, dict[str, list[str]]()
 
@@ -28,7 +28,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Refusing]:
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", starts)
-    yield lambda name: refused.setdefault(name, [])
+    return lambda name: refused.setdefault(name, [])
 
 
 def test_function_whose_cell_was_told_that_it_failed_is_not_called_later(refusing: Refusing) -> None:

@@ -61,8 +61,8 @@ print(json.dumps([answer(act) for act in (
 @pytest.mark.slow
 @SYSTEMS
 def test_all_but_what_runs_behind_walls_can_be_imported(system: str, tmp_path: Path) -> None:
-    walled = ["executors.container", "executors.process", "executors.reduced", "executors.door", "worker", "hosting.inherited",
-              "cli.keyboard", "cli.pipe",
+    walled = ["executors.container", "executors.process", "executors.reduced", "executors.door", "worker",
+              "hosting.inherited", "cli.keyboard", "cli.pipe",
               "cli.conversation"]  # fmt: skip
     # what they import is not ours
     for_others = ["guard.libraries", "integrations", "models.langchain", "store.postgres", "testing"]
