@@ -583,3 +583,16 @@ def test_end_of_a_branchs_first_process_is_told_as_that_of_a_later_one(
             ended = branch.run(end)
             assert ended.error is not None
             assert (ended.error.message, ended.rolled_back, ended.lost) == (told, True, ())
+
+
+@pytest.mark.sampled(0)
+def test_branch_of_a_session_whose_process_cannot_be_kept_says_so_and_undo_mends_it(tmp_path: Path) -> None:
+    """A limit that a cell sets ends its runner between the reply and the checkpoint, each time it is run."""
+    with Session("notes", state=Versioned(f"sqlite:///{tmp_path}/cells.db")) as session:
+        session.run("x = 1")
+        session.run("from resource import *\nsetrlimit(RLIMIT_NOFILE, (0, getrlimit(RLIMIT_NOFILE)[1]))")
+        with pytest.raises(CellblockError, match="branch") as caught:
+            session.branch()
+        assert not isinstance(caught.value, SessionClosed)
+        session.undo()
+        assert session.run("x").value == 1

@@ -741,9 +741,9 @@ class AsyncSession(Versions):
                 with opening(branch._descriptors):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
                 break
-            except CellblockError:
+            except CellblockError as error:
                 self._require_usable()
-                if stem.gone and not stem.ended:  # another process takes its place
+                if (stem.gone and not stem.ended) or isinstance(error, SessionClosed):  # another takes its place
                     return False
                 if stem is self._kernel and state in stem.states:  # else that state has gone, for a cell that ended
                     raise
