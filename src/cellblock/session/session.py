@@ -305,13 +305,12 @@ class AsyncSession(Versions):
         from cellblock.session.settings import most_limits, narrowed, to_plain, to_spec
 
         given = to_plain(self._spec, self.trust_level, self.walls)
-        self._lasting = await Lasting.open(mode, self.user, str(self.name))
+        self._lasting = await Lasting.open(mode, self.user, str(self.name), self._account)
         self._lasting.user = weakref.ref(self)
         stored = self._lasting.settings
         if self._lasting.epoch > 1:  # no id of a cell comes twice
             ids = f"{stored.get('seed', '')}/{self.name}/{self._lasting.epoch}"
             self._ids = random.Random(ids)  # noqa: S311 - names cells
-        self._lasting.account = self._account
         settings, self._left_out = narrowed(stored, given, self._said)
         if self._left_out:
             _log.warning(
