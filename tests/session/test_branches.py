@@ -201,6 +201,52 @@ def test_a_session_whose_process_dies_while_it_is_branched_is_branched_all_the_s
     assert killed
 
 
+WRITES_AS_IT_WAKES = """
+import gc, os, time
+spent = time.process_time()
+def write(phase, info):
+    global spent
+    before, spent = spent, time.process_time()
+    if spent < before:  # in a copy of the process that was asked before
+        os.write(2, b"x" * 2**20)
+gc.callbacks.append(write)
+gc.set_threshold(1, 1, 1)
+"""
+
+
+def test_a_copy_that_fills_its_pipe_as_it_wakes_is_waited_for_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for a reader of its text, and the host for its word."""
+    monkeypatch.setattr("cellblock.executors.process.kernel._WAKING_SECONDS", 0.5)
+    session.run("state = [1]")
+    assert session.run(WRITES_AS_IT_WAKES).ok
+    session.run("state.append(2)")
+    spent = time.process_time()
+    with pytest.raises(CellblockError, match="did not start"):
+        session.branch()
+    session.undo()  # to before it was loud, as no later copy wakes
+    assert time.process_time() - spent < 0.5
+    assert session.run("state").value == [1]
+
+
+def test_copies_that_never_get_ready_are_waited_for_together_and_once(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cellblock.executors.process.checkpoints._READY_SECONDS", 1)
+    session.run("state = [1]")
+    assert session.run("import os, time; os.register_at_fork(after_in_child=lambda: time.sleep(1000))").ok
+    for _ in range(4):
+        session.run("state.append(2)")
+    began = time.monotonic()
+    for _ in range(2):
+        with pytest.raises(CellblockError, match="no checkpoint to branch from"):
+            session.branch()
+    assert time.monotonic() - began < 3
+    session.undo(5)
+    assert session.run("state").value == [1]
+
+
 def test_no_step_from_before_the_branch_is_undone_in_it(session: Session) -> None:
     session.run("state = [1]")
     with session.branch() as branch, pytest.raises(CellblockError, match="nothing can be undone"):

@@ -7,6 +7,8 @@ import os
 import socket
 from dataclasses import dataclass, field
 
+import anyio
+
 from cellblock.executors.process.waits import readable
 from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.waiting import ready
@@ -25,7 +27,7 @@ class Frozen:
         self._inner = 0
         self._word_taken = False
         self.gone = False
-        """True if its process is no more, though nobody let go of it."""
+        """True if its process is no more, or was given up, though nobody let go of it."""
         self.left = False
         """True if something went on when it was woken: the copy that was made next may be of what that led to."""
 
@@ -177,6 +179,8 @@ class Checkpoints:
         self._depth = depth
         self._states = [first or Checkpoint(0)]
         self._lost = 0
+        self._late = 0
+        """Number of copies given up since one got ready."""
         self._numbers = 0
         self._expected: Frozen | None = None
         self._pending: Frozen | None = None
@@ -339,11 +343,18 @@ class Checkpoints:
         return self.newest
 
     async def pids(self) -> list[int]:
-        """The processes of every frozen copy, by their numbers in the session. Waits for those that are being made."""
-        for one in self._memories():
-            if not (one.gone or one.settled):
-                with contextlib.suppress(TimeoutError):
-                    await readable(one.channel.fileno(), _READY_SECONDS)
+        """The processes of every frozen copy, by their numbers in the session.
+
+        Waits for those that are being made. One that does not get ready, as a cell's own code holds it up, is given up,
+        and the next ones are waited for less long.
+        """
+        awaited = [one for one in self._memories() if not (one.gone or one.settled)]
+        with contextlib.suppress(TimeoutError), anyio.fail_after(_READY_SECONDS / (1 + self._late)):
+            for one in awaited:
+                await readable(one.channel.fileno(), _READY_SECONDS)
+        for one in awaited:
+            one.gone = not one.settled
+            self._late = self._late + 1 if one.gone else 0
         return self.known()
 
     def being_made(self) -> int | None:

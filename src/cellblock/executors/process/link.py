@@ -151,19 +151,32 @@ class Link:
 
         `rouse`: see `readable`.
 
-        None when nobody is left who could send it, or who did is gone already; TimeoutError when nothing comes for so
-        long.
+        None when nobody is left who could send it, or who did is gone already; TimeoutError when it does not come
+        within so long.
         """
-        while True:
-            packet, pid = self._receive()
-            if packet == b"":
-                return None
-            if packet is None:
-                await readable(self._epoll.fileno(), seconds, rouse=rouse)
-                continue
-            first = self._connection.receive(packet)
-            if isinstance(first, kind):
-                return first if self._recognise(pid) else None
+        with self._for_words(), anyio.fail_after(seconds):
+            while True:
+                packet, pid = self._receive()
+                if packet == b"":
+                    return None
+                if packet is None:
+                    await readable(self._epoll.fileno(), seconds, rouse=rouse)
+                    continue
+                first = self._connection.receive(packet)
+                if isinstance(first, kind):
+                    return first if self._recognise(pid) else None
+
+    @contextlib.contextmanager
+    def _for_words(self) -> Iterator[None]:
+        """Around a wait for what the worker says, or its end: text and notices, which nobody reads meanwhile, do not
+        end it. A pipe that is full has the worker wait for its reader.
+        """
+        others = [one for one in (self.stdout, self.stderr, self.notices, self.alarm) if self._forget(one)]
+        try:
+            yield
+        finally:
+            for one in others if not self._epoll.closed else ():
+                self._epoll.register(one, self.group.mask if one == self.alarm and self.group else select.EPOLLIN)
 
     def _recognise(self, pid: int) -> bool:
         """Take this process for the worker, and wake when it ends; False if it has."""
@@ -188,19 +201,20 @@ class Link:
     async def asked(self, request: Request) -> Finished | None:
         """The answer to a request that comes before all turns; None when the worker is gone, or took too long."""
         try:
-            if not self.send(request):
-                await self.flush(SECONDS)
-            while True:
-                self.pull()
-                event = self.receive()
-                if self.large is not None:
-                    event = await self.read_large()
-                if isinstance(event, Finished):
-                    return event
-                if event is None and self.ready(0) & {self.pidfd}:
-                    return None
-                if event is None:
-                    await readable(self._epoll.fileno())
+            with self._for_words(), anyio.fail_after(SECONDS):
+                if not self.send(request):
+                    await self.flush()
+                while True:
+                    self.pull()
+                    event = self.receive()
+                    if self.large is not None:
+                        event = await self.read_large()
+                    if isinstance(event, Finished):
+                        return event
+                    if event is None and self.ready(0) & {self.pidfd}:
+                        return None
+                    if event is None:
+                        await readable(self._epoll.fileno())
         except (WorkerGone, ProtocolError, TimeoutError):
             return None
 
@@ -305,10 +319,13 @@ class Link:
         self.heard |= bool(data)
         return data
 
-    def _forget(self, descriptor: int) -> None:
-        """Wait no more for a descriptor that is at its end, which otherwise is readable for ever."""
-        with contextlib.suppress(OSError):  # forgotten before
+    def _forget(self, descriptor: int) -> bool:
+        """Wait no more for a descriptor, which at its end is readable for ever; False where nobody did."""
+        try:
             self._epoll.unregister(descriptor)
+        except (OSError, ValueError):  # forgotten before, or there is none
+            return False
+        return True
 
     def receive(self) -> Event | None:
         """The next whole event of the packets that were pulled, or None. What it tells of names is kept here.
