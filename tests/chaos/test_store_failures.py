@@ -282,7 +282,7 @@ from cellblock import Session, Versioned
 session = Session("one", state=Versioned({url!r}))
 session.run("x = 1")
 session.flush()
-session._session._lasting._work = time.sleep  # no commit is made, as if the program died before the next
+session._session._lasting.committer._work = time.sleep  # no commit is made, as if the program died before the next
 def write():
     session.files.write("given.txt", b"text")
     print("written", flush=True)

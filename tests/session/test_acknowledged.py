@@ -88,6 +88,7 @@ session.delete("one"); session.flush(); session.delete("two"); sessions["other"]
 PROGRAM = """
 import json, os, signal, sys, threading
 from cellblock import Session, Versioned
+from cellblock.session.committer import Committer
 from cellblock.session.lasting import Lasting
 
 url, begin, call, then = sys.argv[1:]
@@ -96,11 +97,11 @@ def ask(): return next(answers)
 
 may_commit = threading.Event()
 may_commit.set()
-write = Lasting._write_once
+write = Committer._write_once
 def held_up(self, *given):
     may_commit.wait()
     return write(self, *given)
-Lasting._write_once = held_up
+Committer._write_once = held_up
 async def not_awaited(self, *given):
     pass
 Lasting.read = not_awaited  # what is read here tells what there was, and acknowledges nothing
@@ -307,9 +308,9 @@ READS = {
 READING = """
 import os, signal, sys, threading
 from cellblock import Session, Versioned
-from cellblock.session.lasting import Lasting
+from cellblock.session.committer import Committer
 
-may_commit, write = threading.Event(), Lasting._write_once
+may_commit, write = threading.Event(), Committer._write_once
 def held_up(self, *given):
     may_commit.wait()
     return write(self, *given)
@@ -317,7 +318,7 @@ def held_up(self, *given):
 session = Session("one", state=Versioned(sys.argv[1]))
 session.run("x = 1")
 session.flush()
-Lasting._write_once = held_up
+Committer._write_once = held_up
 session.run("import os; token = os.urandom(4).hex(); open('token', 'w').write(token); None")
 threading.Timer(0.5, may_commit.set).start()
 print(eval(sys.argv[2]), flush=True)

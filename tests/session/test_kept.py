@@ -360,7 +360,7 @@ def test_a_cell_that_would_call_the_host_again_is_not_repeated(opened: Open, url
         policy = Policy().fn(calls.append, name='pay')
         session = Session('one', state=Versioned({url!r}), trust_level='local', policy=policy)
         session.run('x = 1')
-        session._session._lasting._work = time.sleep  # commits stop, as if the program died before the next
+        session._session._lasting.committer._work = time.sleep  # commits stop, as if the program died before the next
         import threading
         threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
         session.run('pay(1); x = 2')

@@ -354,7 +354,7 @@ def test_host_functions_are_not_called_again_when_cells_are_replayed(opened: Ope
             return {{'paid': amount}}
         session.close()
         session = Session('one', state=Versioned({url!r}), tools=[pay])
-        session._session._lasting._work = time.sleep  # commits stop, as if the program died before the next
+        session._session._lasting.committer._work = time.sleep  # commits stop, as if the program died before the next
         session.run('receipts = [pay(n) for n in (1, 2)]')
         """,
     )
@@ -829,7 +829,7 @@ def test_a_cell_that_was_rolled_back_before_its_program_died_is_in_the_log(opene
         """
         session.run('x = 1')
         session.flush()
-        session._session._lasting._work = time.sleep  # commits stop, as if the program died before the next
+        session._session._lasting.committer._work = time.sleep  # commits stop, as if the program died before the next
         session.run('x = 2; import os; os._exit(3)')
         """,
     )

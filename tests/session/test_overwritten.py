@@ -159,13 +159,13 @@ def test_what_only_the_journal_has_is_done_again_in_the_order_it_had(
 import os, signal, sys, threading, time
 sys.path.insert(0, {str(__file__.rpartition("/")[0])!r})
 from cellblock import ExecutionLimits, Session, Versioned
-from cellblock.session import lasting
+from cellblock.session import committer
 from test_overwritten import BEGIN, WAYS, _change, _contents, _running
-lasting._READ_SECONDS = 0  # what is read here is not committed, either
+committer._READ_SECONDS = 0  # what is read here is not committed, either
 session = Session("one", state=Versioned({url!r}), **WAYS[{way!r}])
 session.run(BEGIN)
 session.flush()
-session._session._lasting._work = time.sleep  # no commit is made, as if the program died before the next
+session._session._lasting.committer._work = time.sleep  # no commit is made, as if the program died before the next
 source = "put('b', 'cell'); put('r', ''); until('go'); put('a', 'cell')"
 with _running(session.run, session, source) as ended:
     _change(session, [("r", None), ("a", "host"), ("b", "host"), ("go", "")])

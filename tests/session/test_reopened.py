@@ -125,7 +125,7 @@ def test_session_without_what_it_had_is_not_opened_and_loses_nothing(
     url, folder = f"sqlite:///{tmp_path}/cells.db", tmp_path / "given"
     folder.mkdir()
     (folder / "row").write_text("a")
-    kept_from_committing = "session._session._lasting._go_on = lambda: None\n"
+    kept_from_committing = "session._session._lasting.committer._go_on = lambda: None\n"
     program = HAD if checkpoints == "0" else HAD.replace("for n", f"{kept_from_committing}for n")
     command = [sys.executable, "-c", program, url, str(folder), checkpoints]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.startswith("told")

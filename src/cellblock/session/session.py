@@ -263,7 +263,7 @@ class AsyncSession(Versions):
     def _is_spent(self) -> bool:
         """True if it was closed, or another program has taken it over: no call will succeed any more."""
         lasting = self._lasting
-        return self._closed or (lasting is not None and (lasting.is_closed or lasting.is_lost))
+        return self._closed or (lasting is not None and (lasting.committer.is_closed or lasting.is_lost))
 
     @property
     def _descriptors(self) -> int:
@@ -344,11 +344,11 @@ class AsyncSession(Versions):
         self._launcher = launcher_for(self.trust_level, self.walls)
         local = self.trust_level == "local"
         keeps_states = self.walls == "full" and self.limits.max_checkpoints > 0
-        self._lasting.by_source = not local and (self._spec.policy is not None or not keeps_states)
-        self._lasting.strict = mode.strict or local
+        self._lasting.committer.by_source = not local and (self._spec.policy is not None or not keeps_states)
+        self._lasting.losses.strict = mode.strict or local
         if local:
             self._lasting.otherwise = "state=Live() keeps whatever there is, in memory"
-        self._spec = replace(self._spec, scoped=self._lasting.strict)
+        self._spec = replace(self._spec, scoped=self._lasting.losses.strict)
         return {name: value for name, value in settings.items() if name not in stored or stored[name] != value}
 
     async def close(self) -> None:
@@ -372,7 +372,7 @@ class AsyncSession(Versions):
 
     async def _let_go(self) -> None:
         lasting = self._lasting
-        if lasting is not None and (lasting.is_closed or not self._is_here):
+        if lasting is not None and (lasting.committer.is_closed or not self._is_here):
             lasting = None  # the lease and its connections may be the parent's
         self._asleep = False
         self._background.cancel()
@@ -468,7 +468,7 @@ class AsyncSession(Versions):
                     raise
                 continue
             if self._lasting is not None:
-                await self._was_read(self._lasting, self._lasting.tip)
+                await self._was_read(self._lasting, self._lasting.standing.tip)
                 if self._lasting.lacks_state and await self._is_replaced(kernel):  # what was read is made again
                     continue
             return found
@@ -670,7 +670,7 @@ class AsyncSession(Versions):
         opened = 0 if self._lasting is None else self._lasting.epoch
         which = str(self._branched) if opened < 2 else f"{opened}.{self._branched}"  # no two are the same
         own = random.Random(f"{self._own_seed}/{which}").getrandbits(64)  # noqa: S311 - reproducible, not secret
-        runs_again = self._lasting is not None and self._lasting.by_source
+        runs_again = self._lasting is not None and self._lasting.committer.by_source
         branch = AsyncSession(
             trust_level=self.trust_level,
             walls=self.walls,

@@ -15,6 +15,8 @@ class Standing:
         self._commits: dict[str, str] = {}
         self.tip = ""
         """The newest step."""
+        self.untold: str | None = None
+        """The commit where the session stands, where the store could not be told. The next commit tells it, too."""
         self.place = 0
         """Number of times the session has gone back, or elsewhere."""
 

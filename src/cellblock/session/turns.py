@@ -250,7 +250,7 @@ class Turns:
         loop, here = self._turn_loop, asyncio._get_running_loop()
         if loop is None or loop is here or not loop.is_running():
             return
-        if not self._turns.value or (self._lasting is not None and self._lasting.is_writing):
+        if not self._turns.value or (self._lasting is not None and self._lasting.committer.is_busy):
             raise CellblockError(
                 "the session is in use on another event loop, in another thread",
                 hint="use a Session, which any thread may call, or call this one on its own loop"
@@ -450,7 +450,7 @@ class Turns:
                 risk, notes = at_risk(f"cell {cell.number}", why), execution.recorder.notes
                 cell = also_lost(cell, risk, self.limits.max_output_bytes, notes)
                 self.notebook.record(cell, parts, shown=shown)
-            if self._lasting.strict and not cell.rolled_back:
+            if self._lasting.losses.strict and not cell.rolled_back:
                 cell = await self._refused(self._lasting, kernel, cell, execution.recorder)
         if self._lasting is not None:
             await self._log_overwritten(self._lasting, kernel)
@@ -459,8 +459,8 @@ class Turns:
     async def _refused(self, lasting: Lasting, kernel: Kernel, cell: Cell, recorder: Recorder) -> Cell:
         """The cell, or, where it bound a name to what cannot be saved, that cell with an error, and rolled back."""
         await lasting.committed()
-        await lasting.tried()
-        error = unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)
+        await lasting.committer.tried()
+        error = unsaved_error(lasting.losses.newly, otherwise=lasting.otherwise)
         if error is None:
             return cell
         kernel = await self._go_back(lasting, kernel)
@@ -536,7 +536,7 @@ class Turns:
         kernel = await self._acquire(wait=True)
         try:
             cell = await self._asked(kernel, request, host, changes=changes, seconds=seconds)
-            read = "" if self._lasting is None else self._lasting.tip
+            read = "" if self._lasting is None else self._lasting.standing.tip
         finally:
             self._give_turn()
         if changes and (host is None or host.kind != ASIDE):
@@ -558,7 +558,7 @@ class Turns:
                 await host.change(kernel)
         self._under_way = self._new_step() if changes else ""
         if changes and self._lasting is not None:
-            self._lasting.begin_host(self._under_way)
+            self._lasting.journal.begin_host(self._under_way)
         then, answer = partial(self._note_asked, kernel, request, host), self._answer if changes else None
         return await self._carry_out(kernel, request, then, answer, seconds=seconds)
 
@@ -575,14 +575,14 @@ class Turns:
                     entries = await self._lasting.log_host(self._under_way, host)
             finally:
                 self._commit(kernel, host, self._under_way, entries)
-            if self._lasting is not None and self._lasting.strict:
+            if self._lasting is not None and self._lasting.losses.strict:
                 await self._require_saved(self._lasting, kernel)
 
     async def _require_saved(self, lasting: Lasting, kernel: Kernel) -> None:
         """That what the host has bound could be saved; UnpicklableError where not, and the session is as before."""
         await lasting.committed()
-        await lasting.tried()
-        if (error := unsaved_error(lasting.newly_lost(), otherwise=lasting.otherwise)) is not None:
+        await lasting.committer.tried()
+        if (error := unsaved_error(lasting.losses.newly, otherwise=lasting.otherwise)) is not None:
             await self._go_back(lasting, kernel)
             raise UnpicklableError(error.message, hint=error.hint)
 
@@ -637,7 +637,7 @@ class Turns:
         await self._take_turn(wait=wait)
         try:
             if self._lasting is not None:
-                await self._lasting.forked()
+                await self._lasting.committer.forked()
             if self._asleep:
                 await self._wake()
             elif self._lasting is not None and await self._living().ending():
@@ -779,7 +779,7 @@ class Turns:
         for step, change in list(self._meanwhile.items()):
             if change.entries and self._is_overwritten(kernel, change):
                 with suppress(StoreError):  # the commit tells it, too
-                    entry = await lasting.log_overwritten(step)
+                    entry = await lasting.journal.log_overwritten(step)
                     self._meanwhile[step] = replace(change, entries=(*change.entries, entry))
 
     async def _change_files(self, host: HostStep) -> None:
@@ -819,7 +819,7 @@ class Turns:
             self._meanwhile[step] = replace(self._meanwhile[step], entries=entries)
         else:
             await self._committed()
-            await lasting.let_go(entries)
+            await lasting.journal.trim(entries)
         return True
 
     async def _write_again(self, kernel: Kernel) -> tuple[Lost, ...]:

@@ -101,7 +101,7 @@ class Versions(Turns):
                 self._settle("open")
             else:
                 self.resumed = await self._go_on(lasting, kernel, past, keep_notebook=False)
-                if self.resumed.replayed and not lasting.by_source:  # else that is how it is opened each time
+                if self.resumed.replayed and not lasting.committer.by_source:  # else that is how it is opened each time
                     self._note = _resumption(self.resumed, "the session's last cells had not been saved")
         finally:
             self._give_turn()
@@ -132,7 +132,7 @@ class Versions(Turns):
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
         self._stands = {}
-        lasting.stands(past.base_step, past.base)
+        lasting.standing.go(past.base_step, past.base)
         self._settle(past.base_step)
         await self._sow(lasting, kernel, past.base_step)
         replayed, numbers = list[Cell](), self._count if keep_notebook else 0  # which undone cells have
@@ -161,7 +161,7 @@ class Versions(Turns):
         lost += (*lasting.lacks_settings, *past.lost())
         lasting.lacks_settings = ()  # told once
         if unread := past.unread():
-            await lasting.let_go(unread)
+            await lasting.journal.trim(unread)
         self._lost += lost
         begun, _ = (None if past.begun is None else await self._kept(past.begun.id)) or (None, {})
         return Resumed(
@@ -203,7 +203,7 @@ class Versions(Turns):
             self.notebook.record(cell, blobs)
         state = self._settle(planned.step, replay.id, before)
         lasting.commit(kernel, state, planned.step, cell, blobs, again=planned)
-        await lasting.forked()
+        await lasting.committer.forked()
         return (cell,) if runs else (), lost
 
     async def _run_again(self, kernel: Kernel, draft: Cell, planned: Planned) -> tuple[Cell, Mapping[str, Blob], str]:
@@ -269,7 +269,7 @@ class Versions(Turns):
     @property
     def unsaved(self) -> tuple[Lost, ...]:
         """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy."""
-        return () if self._lasting is None or self._lasting.is_closed else self._lasting.unsaved
+        return () if self._lasting is None or self._lasting.committer.is_closed else self._lasting.unsaved
 
     async def hibernate(self) -> None:
         """End the session's processes once all is in the store; the next call that needs them makes others.
@@ -393,8 +393,8 @@ class Versions(Turns):
         """
         lasting.commit_deletions()
         await lasting.committed()  # what saves states is no process of a cell's
-        await lasting.read(lasting.tip, self._state_after)
-        if (kernel := self._kernel) is None or lasting.by_source or await kernel.ending():
+        await lasting.read(lasting.standing.tip, self._state_after)
+        if (kernel := self._kernel) is None or lasting.committer.by_source or await kernel.ending():
             return
         if lasting.lacks_state or await kernel.stirred():
             try:
@@ -412,7 +412,7 @@ class Versions(Turns):
             finally:
                 self._give_turn()
         elif not self._closed:  # which waits for no state that is being made again
-            await self._was_read(lasting, lasting.tip)
+            await self._was_read(lasting, lasting.standing.tip)
 
     async def _was_read(self, lasting: Lasting, step: str) -> None:
         """The host has read what a step led to: until that is in the store, or cannot be. Needs no turn."""
@@ -519,7 +519,7 @@ class Versions(Turns):
                 await self.mark_private(f"merged {name}: {why}")
             try:
                 merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
-                if merged.id != lasting.head:
+                if merged.id != lasting.standing.head:
                     await self._go_to(lasting, merged, undoes=False)
             except BaseException:
                 await unbroken(lasting.stay)
@@ -534,10 +534,10 @@ class Versions(Turns):
         lasting = self._require_lasting("merge")
         for _ in range(_COMMITS):
             await self._committed()
-            await self._was_read(lasting, lasting.tip)
-            if self._rebuilt is None and lasting.is_committed:
+            await self._was_read(lasting, lasting.standing.tip)
+            if self._rebuilt is None and lasting.standing.is_committed:
                 break
-        return lasting, lasting.head
+        return lasting, lasting.standing.head
 
     async def tag(self, name: str, revision: str = "HEAD") -> None:
         """Give a commit a name of its own."""
