@@ -299,13 +299,13 @@ def test_what_a_failed_commit_kept_out_of_the_store_is_in_the_next(
 ) -> None:
     session = opened()
     session.run("x = [1]")
-    lasting = session._session._lasting  # type: ignore[attr-defined]
+    committer = session._session._lasting.committer  # type: ignore[attr-defined]
 
     def fails(*_: object) -> None:
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(lasting, "_write", fails)
+        patch.setattr(committer._writer, "write", fails)
         with pytest.raises(StoreError, match="the disk is full"):
             session.run("x.append(2); y = ['y']")
     session.run("z = 3")
