@@ -136,6 +136,26 @@ async def test_an_endpoint_that_answers_whole_though_a_stream_was_asked_for_is_u
         assert await endpoint(server).reply(ASKED, []) == Reply(text="whole", model="m")
 
 
+async def test_certificates_are_read_beside_the_event_loop(endpoint, monkeypatch):
+    import openai
+
+    threads = []
+
+    class Client(openai.DefaultAsyncHttpxClient):
+        def __init__(self, **given):
+            threads.append(threading.current_thread())
+            super().__init__(**given)
+
+    monkeypatch.setattr(openai, "DefaultAsyncHttpxClient", Client)
+    with ModelServer([Answer("yes"), Answer("yes")]) as server:
+        model = endpoint(server)
+        assert (await model.reply(ASKED, [])).text == "yes"
+        async with model:
+            assert (await model.reply(ASKED, [])).text == "yes"
+    assert len(threads) == 2
+    assert threading.current_thread() not in threads
+
+
 async def test_an_endpoint_may_need_no_key(endpoint):
     with ModelServer([Answer("local")], key="none") as server:
         assert (await endpoint(server, api_key=None).reply(ASKED, [])).text == "local"

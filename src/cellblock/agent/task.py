@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -49,7 +50,8 @@ class Task:
         Calling it raises `StepLimitReached`, `TaskFailed` and `ModelError`, each with what was done until then.
         """
         if not inspect.getdoc(function):
-            raise ValueError(f"{function.__name__} has no docstring: it is what the agent is asked to do")
+            why = ", and python -OO leaves docstrings out" if sys.flags.optimize > 1 else ""
+            raise ValueError(f"{function.__name__} has no docstring: it is what the agent is asked to do{why}")
         if _has_body(function):
             warnings.warn(f"the body of {function.__name__} is never run: the agent takes its place", stacklevel=2)
         signature = inspect.signature(function)

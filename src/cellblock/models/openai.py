@@ -18,7 +18,8 @@ from urllib.parse import quote
 from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
-from cellblock.errors import ModelError
+from cellblock.errors import CellblockError, ModelError
+from cellblock.hosting import to_thread
 from cellblock.hosting.to_thread import off_loop
 from cellblock.models.assembling import Assembly, read_piece
 from cellblock.models.failures import Failure
@@ -95,7 +96,7 @@ class EndpointModel:
     async def __aenter__(self) -> Self:
         kept = self._kept.get()
         if kept is None:
-            kept = _Kept(self._new_client())
+            kept = _Kept(await self._new_client())
             self._kept.set(kept)
         kept.users += 1
         return self
@@ -216,16 +217,21 @@ class EndpointModel:
         if kept is not None:
             yield kept.client
             return
-        client = self._new_client()
+        client = await self._new_client()
         try:
             yield client
         finally:
             await _close(client)
 
-    def _new_client(self) -> openai.AsyncOpenAI:
-        """A client. Raises ModelError for proxies and certificates of the environment that cannot be."""
+    async def _new_client(self) -> openai.AsyncOpenAI:
+        """A client. Raises ModelError for proxies and certificates of the environment that cannot be.
+
+        A thread reads the certificates, which takes some 40 ms.
+        """
         try:
-            return self._made_client()
+            return await to_thread.run_sync(self._made_client)
+        except CellblockError:  # no thread can be started
+            raise
         except Exception as error:  # of httpx or of the package of a proxy, such as ImportError
             failed = self._errors.unusable(error)
         raise failed  # here: what was raised has frames with the password
