@@ -126,12 +126,15 @@ class Runner:
         try:
             rows = read(self.world, snapshot, get)
         finally:
-            self._end()
+            try:
+                self._end()
+            except Stop:
+                self._end()
         self.names, _ = self._found.news()
         return rows
 
     def _end(self) -> None:
-        """Whatever was to end what ran does not come any more."""
+        """Whatever was to end what ran does not come any more: it may come once more as this is called."""
         ending = self.world.ending
         ending.over = True
         while ending.thread:
@@ -171,6 +174,7 @@ class Runner:
                 self._take(*taken)
                 del taken  # which leads to the kernel: it is to end when nobody holds it
         finally:
+            self.world.ending.end()  # another thread may get this one's number
             self._close()
             self.world.rehearsal.close()
             _unhush()
@@ -205,6 +209,7 @@ class Runner:
         began, cpu = time.perf_counter(), time.thread_time()
         value: tuple[portable.Buffer, ...] = ()
         failure: Failure | None = None
+        late: BaseException | None = None
         ending = self.world.ending
         traced = sys.gettrace()
         try:
@@ -219,14 +224,17 @@ class Runner:
                 sys.settrace(None)
                 failure = self._failure(error)
         except BaseException as error:  # it was ended while its failure was told
-            ending.over = True
-            sys.settrace(None)
-            if isinstance(error, Stop):
-                failure = describe(error, self._lines, self._max_text)
-            else:
-                failure = Failure(type=type_name(error), message="", traceback="", kind="raised")
+            late = error
         ending.over = True  # where what ends the cell was lost, too: nothing may come between
-        self._end()
+        try:
+            self._end()
+        except Stop:
+            self._end()
+        if isinstance(late, Stop):
+            failure = describe(late, self._lines, self._max_text)
+        elif late is not None:
+            failure = Failure(type=type_name(late), message="", traceback="", kind="raised")
+        del late  # its traceback leads here
         if self._own is not None:
             process.end()
         if traced is not None:
