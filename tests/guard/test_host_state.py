@@ -81,6 +81,38 @@ def _counted() -> None:
     """A call of a callback's own."""
 
 
+ENDED_OFTEN = """
+import sys, threading, time
+from cellblock import Session
+
+ended, is_over = [], threading.Event()
+threading.excepthook = ended.append
+sys.unraisablehook = lambda _: None  # what a finalizer is ended in
+sys.setswitchinterval(1e-6)  # threads change places as often as they can
+
+def end(ending):
+    while not is_over.is_set():
+        ending.raise_in("timeout")
+        time.sleep(0)
+
+with Session(trust_level="local") as session:
+    ender = threading.Thread(target=end, args=(session._session._living()._runner.world.ending,))
+    ender.start()
+    cells = [session.run("def f(): return [i for i in range(50)]\\nfor i in range(20): f()") for _ in range(5000)]
+    is_over.set()
+    ender.join()
+    print(ended, any(cell.error for cell in cells), session.run("1 + 1").value)
+"""
+
+
+@pytest.mark.sampled(0)
+def test_what_ends_a_cell_never_ends_the_thread_that_runs_it():
+    """It is raised again and again, wherever the thread is."""
+    command = [sys.executable, "-W", "ignore", "-c", ENDED_OFTEN]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert told.stdout == "[] True 2\n", told.stderr
+
+
 def test_a_picture_shows_what_was_changed():
     """So that nothing that is said to be looked at is not."""
     sys.path.insert(0, str(PROGRAM.parent))
