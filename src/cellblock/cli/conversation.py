@@ -136,9 +136,8 @@ class _Conversation:
             from cellblock.cli.pipe import Pipe
 
             return Pipe(sys.stdin.fileno(), newer=newer)
-        from cellblock.cli.completion import Completer
         from cellblock.cli.history import History
-        from cellblock.cli.keyboard import Keyboard
+        from cellblock.cli.keyboard import Completer, Keyboard
 
         history, path = None, self._history
         if path is not None:

@@ -145,7 +145,7 @@ def _write(session: AsyncSession, out: Path) -> list[Path]:
 
 _PRICES = {"espresso": 2.6, "filter coffee": 3.1, "tea": 2.4, "croissant": 2.2, "sandwich": 6.5}
 _SHOPS = {"Harbour": 5, "Old Town": 4, "Station": 7, "University": 3}
-"""How often each sells, as weights."""
+"""Numbers of sales, in proportion; so of the months."""
 _MONTHS = dict(enumerate((6, 6, 7, 8, 9, 11, 12, 12, 9, 8, 8, 14), start=1))
 _SEED = 20240131
 

@@ -96,7 +96,7 @@ def _walls(engine: Engine) -> tuple[str, ...]:
 
 
 def _user_of(engine: Engine) -> tuple[str, ...]:
-    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
+    """Its user: on the host that is an account that owns nothing, or for an ordinary user that user."""
     if os.getuid() == 0:
         return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
     own = f"{os.getuid()}:{os.getgid()}"
