@@ -49,23 +49,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing.add_argument("--all-users", action="store_true", help="those of everybody")
     log = action("log", "list a session's commits, newest first", ("REVISION", "?", f"start there: {_REVISION}"))
     log.add_argument("--limit", type=int, default=20, metavar="N", help="so many at most (20)")
-    show = action("show", "show a commit: its cell, what that showed, and all names", ("REVISION", "?", _REVISION))
+    revision = ("REVISION", "?", _REVISION)
+    show = action("show", "show a commit: its cell, what that showed, and all names", revision)
     show.add_argument("--declarations", action="store_true", help="the imports and definitions up to it, as source")
-    action(
-        "diff",
-        "show what differs between two commits",
-        ("BEFORE", "?", "a revision (HEAD~1)"),
-        ("AFTER", "?", "another (HEAD)"),
-    )
+    before, after = ("BEFORE", "?", "a revision (HEAD~1)"), ("AFTER", "?", "another (HEAD)")
+    action("diff", "show what differs between two commits", before, after)
     action("undo", "go back by some steps", ("STEPS", "?", "how many (1)"))
     action("checkout", "go to a commit", ("REVISION", "", _REVISION))
-    action(
-        "branch",
-        "make another session that goes on from a commit",
-        ("NEW", "", "its name"),
-        ("REVISION", "?", _REVISION),
-    )
-    action("tag", "name a commit", ("TAG", "", "the name"), ("REVISION", "?", _REVISION))
+    action("branch", "make another session that goes on from a commit", ("NEW", "", "its name"), revision)
+    action("tag", "name a commit", ("TAG", "", "the name"), revision)
     merging = action("merge", "take over what another version changed", ("OTHER", "", "another session, or a revision"))
     merging.add_argument(
         "--prefer", choices=("ours", "theirs"), help="where both changed the same (else nothing is merged)"
