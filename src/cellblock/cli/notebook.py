@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, EPILOG, FAILED, INTERRUPTED
+from cellblock.cli.exits import DONE, EPILOG, FAILED, INTERRUPTED, Unusable
 from cellblock.cli.export import write_document
-from cellblock.cli.opening import open_session
 from cellblock.cli.run import CtrlC, status_of
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
@@ -59,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> int:
     try:
         parts = tuple(pieces(document))
     except UnreadableNotebook as error:
-        raise source.Unusable(str(error)) from None
+        raise Unusable(str(error)) from None
     target = None if arguments.save is None else options.target(arguments.save)
     setup = options.setup(arguments)
     start = setup.start()
@@ -68,8 +67,7 @@ def execute(arguments: argparse.Namespace) -> int:
     async def run() -> int:
         session = setup.session()
         try:
-            await open_session(session, start, sys.stderr)
-            await setup.put_inputs(session)
+            await setup.open(session, start, sys.stderr)
             return await _run(session, document, parts, target, arguments)
         finally:
             await session.close()
@@ -132,7 +130,7 @@ def _read(path: str) -> dict[str, object]:
     try:
         document = read_json(data)
     except BadJson as error:
-        raise source.Unusable(f"{path!r} is not a Jupyter document: {error}") from None
+        raise Unusable(f"{path!r} is not a Jupyter document: {error}") from None
     if not isinstance(document, dict):
-        raise source.Unusable(f"{path!r} is not a Jupyter document: it holds a {type(document).__name__}")
+        raise Unusable(f"{path!r} is not a Jupyter document: it holds a {type(document).__name__}")
     return document

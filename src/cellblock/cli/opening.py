@@ -84,9 +84,10 @@ class Setup:
 
         return AsyncSession(**self.options)
 
-    async def put_inputs(self, session: AsyncSession) -> None:
-        """Copy the input files into the session, once it is open."""
+    async def open(self, session: AsyncSession, start: Start, stream: TextIO | None = None) -> None:
+        """Open the session, as `open_session` does, and copy the input files into it."""
         from cellblock.cli.source import put
 
+        await open_session(session, start, stream)
         for name, local in self.inputs.items():
             await put(session, name, local)

@@ -15,7 +15,7 @@ from cellblock.cli import options, source
 from cellblock.cli.exits import DONE, EPILOG, FAILED, INTERRUPTED, STOPPED
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.inside import Width, tell_script
-from cellblock.cli.opening import Setup, Start, open_session
+from cellblock.cli.opening import Setup, Start
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
 from cellblock.limits import ExecutionLimits
@@ -62,8 +62,7 @@ def execute(arguments: argparse.Namespace) -> int:
 async def _run(arguments: argparse.Namespace, save: Path | None, setup: Setup, start: Start, script: str | None) -> int:
     session = setup.session()
     try:
-        code = await _opened(session, start, script)
-        await setup.put_inputs(session)
+        code = await _opened(setup, session, start, script)
         await _prepare(session, arguments, code)
         before = {} if save is None else await contents(session)
         shelf = None if save is None else Shelf(save, session.limits.max_disk_mb)
@@ -90,7 +89,7 @@ def status_of(cell: Cell) -> int:
     return FAILED if cell.error.kind == "raised" else STOPPED
 
 
-async def _opened(session: AsyncSession, start: Start, code: str | None) -> str:
+async def _opened(setup: Setup, session: AsyncSession, start: Start, code: str | None) -> str:
     """Open a session, after its processes have started, and meanwhile read stdin where there is no script; the script.
     """
     import asyncio
@@ -99,7 +98,7 @@ async def _opened(session: AsyncSession, start: Start, code: str | None) -> str:
         return source.decode(await source.read_stdin(), "stdin") if code is None else code
 
     typed = code is None and sys.stdin.isatty()  # a line of ours would stand in what is being typed
-    opening = open_session(session, start, None if typed else sys.stderr)
+    opening = setup.open(session, start, None if typed else sys.stderr)
     script, failure = await asyncio.gather(read(), opening, return_exceptions=True)
     if isinstance(script, BaseException):
         raise script
