@@ -80,7 +80,7 @@ async def _demo(out: Path, tables: bool) -> int:
             await open_session(session, start)
             await session.files.write("sales.csv", sales_csv())
             walls = sum(isinstance(wall, Applied) for wall in session.capabilities.walls)
-            line.good, line.outcome = True, f"{walls} walls"
+            line.outcome = f"{walls} walls"
         failed = [step.caption for step in STEPS if not await _play(session, step, progress, tables=tables)]
         warm = await _warm_ms(session)
         written = _write(session, out)

@@ -104,7 +104,7 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
     """By the engine, from an image that has Python."""
     async with step("have the base") as line:
         base = await _pinned(engine, recipe, line)
-        line.good, line.outcome = True, recipe.base.partition("@")[0]
+        line.outcome = recipe.base.partition("@")[0]
     contents = _contents(folder)
     if recipe.data:
         await fetch(contents / "packages", base.python, [STACK], step, machine=base.machine)
@@ -116,7 +116,7 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
         await _built(engine, words, line)
         if engine.kind == "docker":  # whose older builder keeps what it made on the way
             _ask(engine, "image", "prune", "--force", "--filter", f"label={_STAGE_LABEL}")
-        line.good, line.outcome = True, engine.said
+        line.outcome = engine.said
 
 
 async def _built(engine: Engine, words: list[str], line: Line) -> None:
@@ -196,7 +196,7 @@ async def _of_debian(engine: Engine, recipe: Recipe, step: Step, folder: Path) -
             await run(engine.words("import", *changes, str(root), recipe.name), line)
         except Failed as failure:
             raise ImageNotBuilt(f"{engine.said} could not import the image: {failure}") from None
-        line.good, line.outcome = True, engine.said
+        line.outcome = engine.said
 
 
 def _contents(folder: Path) -> Path:
@@ -289,7 +289,7 @@ async def fetch(
             ) from None
         shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that name this machine's interpreter
         listed = "".join(path.read_text(encoding="utf-8") for path in requirements)
-        line.good, line.outcome = True, ", ".join(re.findall(r"^(.+?)==", listed, re.MULTILINE))
+        line.outcome = ", ".join(re.findall(r"^(.+?)==", listed, re.MULTILINE))
 
 
 def _pip() -> list[str]:
