@@ -50,7 +50,7 @@ def cellblock(tmp_path: Path) -> Cellblock:
 
 @pytest.fixture
 def scripts() -> Path:
-    """Where the sample scripts are."""
+    """Directory of the sample scripts."""
     return SCRIPTS
 
 

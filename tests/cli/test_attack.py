@@ -98,7 +98,7 @@ for one in programs(Path(sys.argv[2])):
 
 
 def test_a_guard_that_lets_a_secret_out_is_told(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the program would print without a guard, where each attempt gets what it is after."""
+    """The text that the program would print without a guard, where each attempt gets what it is after."""
     monkeypatch.setattr(report, "LANGUAGE", ("-c", UNGUARDED, "guard"))
     assert main(["doctor", "--attack", "L2", "--trust-level", "local"]) == 3
     out = capsys.readouterr().out

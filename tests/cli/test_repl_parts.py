@@ -1,4 +1,4 @@
-"""What the prompt is made of: where blocks end, the history's file, what Tab completes, the line while it opens."""
+"""Parts of the prompt: where blocks end, the history's file, what Tab completes, the line while it opens."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import anyio
 import pytest
 
 from cellblock.cli.blocks import Block
-from cellblock.cli.completion import MAX_MATCHES, Completer
 from cellblock.cli.history import MAX_ENTRIES, History, default_path
 from cellblock.cli.interrupts import held_back
+from cellblock.cli.keyboard import MAX_MATCHES, Completer
 from cellblock.cli.opening import start_early
 from cellblock.cli.progress import redrawn
 

@@ -453,7 +453,7 @@ def test_plain_takes_out_what_is_not_seen() -> None:
 
 
 def _on_a_terminal(source: str, **environment: str) -> bytes:
-    """What `cellblock run -` writes to a terminal that both its streams are."""
+    """The text that `cellblock run -` writes to a terminal that both its streams are."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "cellblock", "run", "-"],

@@ -170,7 +170,7 @@ def user() -> Iterator[Account]:
 
 
 def _doctor_in_docker(image: str, modules: Path, *options: str) -> tuple[dict[str, Any], int]:
-    """What doctor says of a container that docker starts, and its exit status."""
+    """The words of doctor about a container that docker starts, and its exit status."""
     mount = ("-v", f"{modules}:/opt/modules:ro", "-e", "PYTHONPATH=/opt/modules", "-e", "PYTHONDONTWRITEBYTECODE=1")
     words = (
         "run",

@@ -12,8 +12,8 @@ from pathlib import Path
 from cellblock.agent.code import CodeAgent
 from cellblock.agent.result import RunResult
 from cellblock.agent.trace import Trace
-from cellblock.cli import options, source
-from cellblock.cli.exits import DONE, FAILED, INTERRUPTED
+from cellblock.cli import options
+from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, Unusable
 from cellblock.cli.export import write_document
 from cellblock.cli.terminal import Printer, say, write_data
 from cellblock.errors import ModelError, TaskFailed
@@ -72,18 +72,18 @@ def _tell(arguments: argparse.Namespace, result: RunResult | None, failure: str,
 def _question(arguments: argparse.Namespace) -> str:
     question = sys.stdin.read() if arguments.question == "-" else str(arguments.question)
     if not question.strip():
-        raise source.Unusable("the question is empty")
+        raise Unusable("the question is empty")
     return question
 
 
 def _model(arguments: argparse.Namespace) -> Connected:
     name = arguments.model or os.environ.get("CELLBLOCK_MODEL")
     if not name:
-        raise source.Unusable(_NO_MODEL)
+        raise Unusable(_NO_MODEL)
     try:
         return connect(name, on_retry=lambda one: say(f"{line(one.error.args[0])}; asking again in {one.wait:.1f} s"))
     except ModelError as error:
-        raise source.Unusable(str(error)) from None
+        raise Unusable(str(error)) from None
 
 
 def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
@@ -92,7 +92,7 @@ def _agent(arguments: argparse.Namespace, model: Connected) -> CodeAgent:
         given.append(("--network", arguments.network))
         for option, value in [*given, ("--python", arguments.python), ("--walls", arguments.walls != "full")]:
             if value:
-                raise source.Unusable(
+                raise Unusable(
                     f"{option} is for --trust-level isolated: at local there are no files and processes"
                 )
     session = options.session(arguments, ExecutionLimits().max_output_bytes)
@@ -108,7 +108,7 @@ def _save(arguments: argparse.Namespace, result: RunResult | None) -> str:
         return f"not saved: {arguments.save}"
     try:
         write_document(Path(arguments.save), result.notebook)
-    except source.Unusable as error:
+    except Unusable as error:
         return str(error)
     return ""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.cell import Cell
 from cellblock.cli import source
@@ -17,7 +17,7 @@ from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
 from cellblock.session.files import listing
 from cellblock.text import line, name, whole_number
-from cellblock.walls import Applied, Wall
+from cellblock.walls import Applied
 
 if TYPE_CHECKING:
     from cellblock.cli.console import Console
@@ -41,8 +41,33 @@ class Command:
 
     usage: str
     help: str
-    action: Callable[[Console, str], Awaitable[None]]
-    on_host: bool = False
+    action: Callable[..., Awaitable[None]]
+    on_host: bool
+
+    def words(self, argument: str) -> list[str]:
+        """The arguments that its usage names: paths as a shell splits them, of any other command one as it is typed."""
+        try:
+            words = shlex.split(argument) if self.on_host else [argument] if argument else []
+        except ValueError as error:
+            raise Refused(f"{error} (usage: {self.usage})") from None
+        most = self.usage.count(" ")
+        if not most - self.usage.count("[") <= len(words) <= most:
+            raise Refused(f"usage: {self.usage}")
+        return words
+
+
+COMMANDS: dict[str, Command] = {}
+Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
+
+
+def command(usage: str, help: str, *, on_host: bool = False) -> Callable[[Action], Action]:
+    """Enter a function into the table; it is called with the console and the words that are typed."""
+
+    def enter(action: Action) -> Action:
+        COMMANDS[usage.partition(" ")[0]] = Command(usage, help, action, on_host)
+        return action
+
+    return enter
 
 
 async def run_command(console: Console, line: str) -> None:
@@ -56,45 +81,57 @@ async def run_command(console: Console, line: str) -> None:
         raise Refused(f"no command {ascii(name)[1:-1]} (:help lists them)")
     if command.on_host and not console.at_terminal:
         raise Refused(f"{name} is for the keyboard alone: it reaches your files, and stdin is not a terminal")
-    await command.action(console, argument.strip())
+    await command.action(console, *command.words(argument.strip()))
 
 
-# --------------------------------------------------------------------------------------- actions
+# --------------------------------------------------------------------------------------- the table
 
 
-async def _help(console: Console, _argument: str) -> None:
-    rows = [(command.usage, command.help) for command in COMMANDS.values()]
-    rows += [("!COMMAND", "the same as :shell"), ("", ""), *_KEYS]
+@command(":help", "this list")
+async def _help(console: Console) -> None:
+    rows = [(one.usage, one.help) for one in COMMANDS.values()]
+    rows += [
+        ("!COMMAND", "the same as :shell"),
+        ("", ""),
+        ("Ctrl-C", "interrupts a cell, or drops a block that is half typed"),
+        ("Tab", "completes names, commands and files; indents at the start of a line"),
+        ("an empty line", "ends a block, as in Python"),
+    ]
     console.say(_table(rows))
 
 
-async def _names(console: Console, _argument: str) -> None:
+@command(":names", "the names that cells have bound")
+async def _names(console: Console) -> None:
     names = await console.session.names()
     rows = [(name(key), found.type, _size(found.size), found.preview) for key, found in names.items()]
-    console.say(_listed(columns(rows, _WIDEST_NAME), "nothing is bound"))
+    lines = columns(rows[:_MOST_LISTED], _WIDEST_NAME)
+    if len(rows) > _MOST_LISTED:
+        lines.append(f"and {len(rows) - _MOST_LISTED} more")
+    console.say("\n".join(lines) or "nothing is bound")
 
 
-async def _files(console: Console, _argument: str) -> None:
+@command(":files", "the files of the session")
+async def _files(console: Console) -> None:
     console.say(str(listing(await console.session.files.list(), most=_MOST_LISTED)))
 
 
-async def _shell(console: Console, argument: str) -> None:
-    if not argument:
-        raise Refused("usage: :shell COMMAND")
-    await console.cell(argument, "shell")
+@command(":shell COMMAND", "run a command with /bin/sh in the session")
+async def _shell(console: Console, line: str) -> None:
+    await console.cell(line, "shell")
 
 
-async def _load(console: Console, argument: str) -> None:
-    name = str(_path(argument, ":load FILE.py"))
+@command(":load FILE.py", "run a script of yours, its `# %%` parts as cells", on_host=True)
+async def _load(console: Console, path: str) -> None:
+    name = str(_local(path))
     text = source.decode(await source.off_loop(partial(source.read, name, regular=True)), name)
     for part in source.split(text):
         if not await console.cell(part):
             break
 
 
-async def _save(console: Console, argument: str) -> None:
-    path = _path(argument, ":save FILE.ipynb, .html or .py")
-    notebook = console.session.notebook
+@command(":save FILE", "write the cells as .ipynb, .html or .py", on_host=True)
+async def _save(console: Console, target: str) -> None:
+    path, notebook = _local(target), console.session.notebook
     if path.suffix not in (".ipynb", ".html", ".py"):
         raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
     if path.exists() and path.absolute() not in console.saved:
@@ -107,15 +144,15 @@ async def _save(console: Console, argument: str) -> None:
     console.say(f"saved {notebook.count()} cells to {path}")
 
 
-async def _put(console: Console, argument: str) -> None:
-    local, name = _one_or_two(argument, ":put FILE [NAME]")
+@command(":put FILE [NAME]", "copy a file of yours into the session", on_host=True)
+async def _put(console: Console, local: str, name: str = "") -> None:
     path = _local(local)
     size = await source.put(console.session, name or path.name, path)
     console.say(f"put {size} bytes into {name or path.name}")
 
 
-async def _get(console: Console, argument: str) -> None:
-    name, directory = _one_or_two(argument, ":get NAME [DIRECTORY]")
+@command(":get NAME [DIRECTORY]", "copy a file of the session to you", on_host=True)
+async def _get(console: Console, name: str, directory: str = "") -> None:
     shelf = Shelf(_local(directory), console.session.limits.max_disk_mb)
     saved = shelf.put(name, await console.session.files.read(name))
     if saved is None:
@@ -123,7 +160,8 @@ async def _get(console: Console, argument: str) -> None:
     console.say(f"saved {saved}")
 
 
-async def _limits(console: Console, _argument: str) -> None:
+@command(":limits", "what a cell may use, and the option that changes it")
+async def _limits(console: Console) -> None:
     limits = console.session.limits
     rows = [
         (one.name, _amount(getattr(limits, one.name)), _OPTIONS.get(one.name, ""))
@@ -133,68 +171,39 @@ async def _limits(console: Console, _argument: str) -> None:
     console.say(_table(rows))
 
 
-def _amount(value: float | None) -> str:
-    return "as max_memory_mb" if value is None else f"{value:,}"
+@command(":walls", "what stands between the session and this machine")
+async def _walls(console: Console) -> None:
+    rows = []
+    for wall in console.session.capabilities.walls:
+        if isinstance(wall, Applied):
+            rows.append((wall.mechanism, wall.detail))
+        else:
+            absent = "MISSING" if wall.needed else "none"
+            rows.append((wall.mechanism, f"{absent}: {wall.reason} ({wall.remedy})"))
+    console.say(_table(rows))
 
 
-async def _walls(console: Console, _argument: str) -> None:
-    console.say(_table([(wall.mechanism, _stand(wall)) for wall in console.session.capabilities.walls]))
-
-
-def _stand(wall: Wall) -> str:
-    if isinstance(wall, Applied):
-        return wall.detail
-    return f"{'MISSING' if wall.needed else 'none'}: {wall.reason} ({wall.remedy})"
-
-
-async def _undo(console: Console, argument: str) -> None:
-    if not (steps := whole_number(argument or "1", MOST_STEPS)):
+@command(":undo [N]", "take back the last cell, or N steps: names and files")
+async def _undo(console: Console, count: str = "1") -> None:
+    if not (steps := whole_number(count, MOST_STEPS)):
         raise Refused("usage: :undo [N]")
     console.say(await console.undo(steps))
 
 
-async def _clear(console: Console, _argument: str) -> None:
+@command(":clear", "forget names and cells; files stay")
+async def _clear(console: Console) -> None:
     await console.session.clear()
 
 
-async def _restart(console: Console, _argument: str) -> None:
+@command(":restart", "a new session: names, cells and files are gone")
+async def _restart(console: Console) -> None:
     await console.restart()
     console.say(console.walls_in_a_line())
 
 
-async def _quit(_console: Console, _argument: str) -> None:
+@command(":quit", "leave; so do Ctrl-D, exit and quit")
+async def _quit(_console: Console) -> None:
     raise Leave
-
-
-COMMANDS = {
-    ":help": Command(":help", "this list", _help),
-    ":names": Command(":names", "the names that cells have bound", _names),
-    ":files": Command(":files", "the files of the session", _files),
-    ":shell": Command(":shell COMMAND", "run a command with /bin/sh in the session", _shell),
-    ":load": Command(":load FILE.py", "run a script of yours, its `# %%` parts as cells", _load, on_host=True),
-    ":save": Command(":save FILE", "write the cells as .ipynb, .html or .py", _save, on_host=True),
-    ":put": Command(":put FILE [NAME]", "copy a file of yours into the session", _put, on_host=True),
-    ":get": Command(":get NAME [DIRECTORY]", "copy a file of the session to you", _get, on_host=True),
-    ":limits": Command(":limits", "what a cell may use, and the option that changes it", _limits),
-    ":walls": Command(":walls", "what stands between the session and this machine", _walls),
-    ":undo": Command(":undo [N]", "take back the last cell, or N steps: names and files", _undo),
-    ":clear": Command(":clear", "forget names and cells; files stay", _clear),
-    ":restart": Command(":restart", "a new session: names, cells and files are gone", _restart),
-    ":quit": Command(":quit", "leave; so do Ctrl-D, exit and quit", _quit),
-}
-_KEYS = [
-    ("Ctrl-C", "interrupts a cell, or drops a block that is half typed"),
-    ("Tab", "completes names, commands and files; indents at the start of a line"),
-    ("an empty line", "ends a block, as in Python"),
-]
-
-
-# ------------------------------------------------------------------------------- arguments, lists
-
-
-def _path(argument: str, usage: str) -> Path:
-    (path,) = _words(argument, usage, most=1)
-    return _local(path)
 
 
 def _local(path: str) -> Path:
@@ -203,21 +212,6 @@ def _local(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise Refused(f"{path}: no such user, or one without a home directory") from None
-
-
-def _one_or_two(argument: str, usage: str) -> tuple[str, str]:
-    first, *more = _words(argument, usage, most=2)
-    return first, more[0] if more else ""
-
-
-def _words(argument: str, usage: str, *, most: int) -> list[str]:
-    try:
-        words = shlex.split(argument)
-    except ValueError as error:
-        raise Refused(f"{error} (usage: {usage})") from None
-    if not 1 <= len(words) <= most:
-        raise Refused(f"usage: {usage}")
-    return words
 
 
 def _as_script(cell: Cell) -> str:
@@ -233,19 +227,16 @@ def _as_script(cell: Cell) -> str:
     return f"{title}\n{text}\n"
 
 
+def _amount(value: float | None) -> str:
+    return "as max_memory_mb" if value is None else f"{value:,}"
+
+
 def _size(count: float) -> str:
     for unit in ("B", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
-
-
-def _listed(lines: Sequence[str], nothing: str) -> str:
-    if not lines:
-        return nothing
-    more = len(lines) - _MOST_LISTED
-    return "\n".join(lines[:_MOST_LISTED]) + (f"\nand {more} more" if more > 0 else "")
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:

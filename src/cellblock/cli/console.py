@@ -10,8 +10,8 @@ from typing import Literal
 from cellblock.cli.exits import DONE
 from cellblock.cli.export import Shelf
 from cellblock.cli.inside import Width
-from cellblock.cli.opening import Setup, Start, open_session
-from cellblock.cli.script import status_of
+from cellblock.cli.opening import Setup, Start
+from cellblock.cli.run import status_of
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
 from cellblock.text import row
@@ -40,8 +40,7 @@ class Console:
 
     async def open(self) -> None:
         """Open the session and put into it what the command line names."""
-        await open_session(self.session, self._start, sys.stderr)
-        await self._setup.put_inputs(self.session)
+        await self._setup.open(self.session, self._start, sys.stderr)
 
     async def restart(self) -> None:
         """Close the session and open a new one: names, cells and files are gone."""

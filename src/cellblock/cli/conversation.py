@@ -136,9 +136,8 @@ class _Conversation:
             from cellblock.cli.pipe import Pipe
 
             return Pipe(sys.stdin.fileno(), newer=newer)
-        from cellblock.cli.completion import Completer
         from cellblock.cli.history import History
-        from cellblock.cli.keyboard import Keyboard
+        from cellblock.cli.keyboard import Completer, Keyboard
 
         history, path = None, self._history
         if path is not None:
@@ -146,7 +145,12 @@ class _Conversation:
                 history = History(path)
             except OSError as error:
                 self._console.fail(f"no history is kept: {path}: {error.strerror}", DONE)
-        return Keyboard(Completer(COMMANDS, self._names, self._files), history, newer=newer)
+        completer = Completer(
+            COMMANDS,
+            lambda: self._in_time(self._console.session.names),
+            lambda: self._in_time(self._console.session.files.list),
+        )
+        return Keyboard(completer, history, newer=newer)
 
     # ---------------------------------------------------------------- between the two threads
 
@@ -158,12 +162,6 @@ class _Conversation:
         except KeyboardInterrupt:
             future.cancel()
             raise
-
-    def _names(self) -> Iterable[str]:
-        return self._in_time(self._console.session.names)
-
-    def _files(self) -> Iterable[str]:
-        return self._in_time(self._console.session.files.list)
 
     def _in_time(self, function: Callable[[], Awaitable[Iterable[str]]]) -> Iterable[str]:
         """The session's answer for the Tab key; nothing where it does not come at once, or the session is gone.

@@ -12,7 +12,7 @@ from pathlib import Path
 from cellblock.cli.examination import Report, examine, examine_local
 from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
-from cellblock.cli.remedies import Remedy, remedies
+from cellblock.cli.remedies import remedies
 from cellblock.cli.terminal import Paint, write_data
 from cellblock.hosting.forks import importing
 from cellblock.walls import Applied, Unavailable
@@ -142,7 +142,11 @@ def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Pa
     yield from machine_lines(machine)
     for remedy in remedies(machine, report):
         yield ""
-        yield from _remedy_lines(remedy)
+        yield f"to get more: {remedy.cause}"
+        for command in remedy.commands:
+            yield f"    $ {command}"
+        if remedy.note:
+            yield f"    {remedy.note}"
     yield ""
     proved = sum(one.proved for one in report.findings)
     if report.findings:
@@ -165,14 +169,6 @@ def _instead_lines(reduced: Report) -> Iterator[str]:
         yield f"    - {line}"
 
 
-def _remedy_lines(remedy: Remedy) -> Iterator[str]:
-    yield f"to get more: {remedy.cause}"
-    for command in remedy.commands:
-        yield f"    $ {command}"
-    if remedy.note:
-        yield f"    {remedy.note}"
-
-
 def machine_lines(machine: Machine) -> Iterator[str]:
     yield f"machine: {machine.system} {machine.kernel} {machine.architecture}" + "".join(
         (
@@ -187,18 +183,12 @@ def machine_lines(machine: Machine) -> Iterator[str]:
     switches = ", ".join(f"{name}={'absent' if value is None else value}" for name, value in machine.switches.items())
     yield f"switches: {switches}"
     yield f"user namespaces: {'refused with ' + machine.namespaces_refused if machine.namespaces_refused else 'given'}"
-    yield f"around this program: {', '.join(_around(machine)) or 'nothing'}"
+    around = ["a system call filter"] if machine.filtered else []
+    around += [f"AppArmor's {machine.apparmor}"] if machine.apparmor else []
+    around += ["a masked /proc"] if machine.proc_masked else []
+    yield f"around this program: {', '.join(around) or 'nothing'}"
     yield f"Landlock: ABI {machine.landlock_abi}" if machine.landlock_abi else "Landlock: not offered"
     yield f"cgroups: {machine.cgroups}"
-
-
-def _around(machine: Machine) -> Iterator[str]:
-    if machine.filtered:
-        yield "a system call filter"
-    if machine.apparmor:
-        yield f"AppArmor's {machine.apparmor}"
-    if machine.proc_masked:
-        yield "a masked /proc"
 
 
 _FOLDER = Path(__file__).parent / "profiles"

@@ -74,10 +74,8 @@ def inspect() -> Machine:
 
 
 def _switch(name: str) -> int | None:
-    try:
-        return int(Path("/proc/sys", *name.split(".")).read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
+    value = _read(f"/proc/sys/{name.replace('.', '/')}").strip()
+    return int(value) if value.isdecimal() else None
 
 
 def _landlock_abi() -> int:

@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cellblock.cli import options, source
-from cellblock.cli.exits import DONE
+from cellblock.cli import options
+from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.terminal import say
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.hosting.unique import unique_word
@@ -75,7 +75,7 @@ def serve(arguments: argparse.Namespace) -> int:
     except (ValueError, CellblockError) as error:
         if isinstance(error, IsolationUnavailable):
             raise
-        raise source.Unusable(str(error)) from None
+        raise Unusable(str(error)) from None
     return DONE
 
 
@@ -96,24 +96,24 @@ async def _http(server: SessionServer, arguments: argparse.Namespace, tokens: di
 
 
 def _tokens(arguments: argparse.Namespace) -> dict[str, str]:
-    """Tokens by user; none where none was given. `source.Unusable` for a file that is not as it should be."""
+    """Tokens by user; none where none was given. `Unusable` for a file that is not as it should be."""
     if not arguments.token_file:
         return {arguments.user: os.environ[_TOKEN]} if os.environ.get(_TOKEN) else {}
     path = Path(arguments.token_file)
     try:
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise source.Unusable(f"--token-file {str(path)!r} can be read by others: chmod 600 it")
+            raise Unusable(f"--token-file {str(path)!r} can be read by others: chmod 600 it")
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise source.Unusable(f"--token-file {str(path)!r} cannot be read: {error}") from None
+        raise Unusable(f"--token-file {str(path)!r} cannot be read: {error}") from None
     tokens: dict[str, str] = {}
     for number, words in enumerate(lines, 1):
         if not words or words[0].startswith("#"):
             continue
         user, token = words if len(words) == 2 else (arguments.user, words[0])
         if len(words) > 2 or user in tokens or token in tokens.values():
-            raise source.Unusable(f"--token-file, line {number}: each user has one line, USER TOKEN, and a token apart")
+            raise Unusable(f"--token-file, line {number}: each user has one line, USER TOKEN, and a token apart")
         tokens[user] = token
     if not tokens:
-        raise source.Unusable(f"--token-file {str(path)!r} holds no token")
+        raise Unusable(f"--token-file {str(path)!r} holds no token")
     return tokens

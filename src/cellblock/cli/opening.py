@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from cellblock.hosting.threads import in_thread
 
 if TYPE_CHECKING:
     from cellblock.limits import ExecutionLimits
@@ -21,10 +21,9 @@ _QUIET_SECONDS = 0.5
 class Start:
     """Processes that are being started in a thread. `doing` is what is waited for, "" at first."""
 
-    def __init__(self) -> None:
-        self.ended: Future[None] = Future()
-        self.ended.set_running_or_notify_cancel()  # who stops waiting for it does not call it off
+    def __init__(self, work: Callable[[Callable[[str], None]], None]) -> None:
         self.doing = ""
+        self.ended = in_thread(partial(work, partial(setattr, self, "doing")), "cellblock starts")
 
 
 def start_early(
@@ -40,19 +39,13 @@ def start_early(
     """
     from cellblock.executors.choose import prepare
 
-    start, where = Start(), place or {}
+    where = place or {}
 
-    def run() -> None:
-        try:
-            if where.get("trust_level") != "sandboxed":
-                prepare(python, preload, where.get("walls", "full"), partial(setattr, start, "doing"), limits)
-        except BaseException as error:
-            start.ended.set_exception(error)
-        else:
-            start.ended.set_result(None)
+    def work(progress: Callable[[str], None]) -> None:
+        if where.get("trust_level") != "sandboxed":
+            prepare(python, preload, where.get("walls", "full"), progress, limits)
 
-    threading.Thread(target=run, daemon=True).start()
-    return start
+    return Start(work)
 
 
 async def open_session(session: AsyncSession, start: Start, stream: TextIO | None = None) -> None:
@@ -91,9 +84,10 @@ class Setup:
 
         return AsyncSession(**self.options)
 
-    async def put_inputs(self, session: AsyncSession) -> None:
-        """Copy the input files into the session, once it is open."""
+    async def open(self, session: AsyncSession, start: Start, stream: TextIO | None = None) -> None:
+        """Open the session, as `open_session` does, and copy the input files into it."""
         from cellblock.cli.source import put
 
+        await open_session(session, start, stream)
         for name, local in self.inputs.items():
             await put(session, name, local)

@@ -7,11 +7,10 @@ import math
 import os
 import shutil
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cellblock.cli import source
+from cellblock.cli.exits import Unusable
 from cellblock.container import Container
 from cellblock.hosting.paths import absolute
 from cellblock.limits import ExecutionLimits
@@ -76,13 +75,8 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
         )  # fmt: skip
 
 
-def later(module: str) -> Callable[[argparse.Namespace], int]:
-    """A command whose module is imported once it is carried out."""
-    return lambda arguments: int(import_module(f"cellblock.cli.{module}").execute(arguments))
-
-
 def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
-    """The session asked for; `output_bytes` of text where no limit was; `source.Unusable` for what cannot be."""
+    """The session asked for; `output_bytes` of text where no limit was; `Unusable` for what cannot be."""
     from cellblock.cli.opening import Setup
 
     return Setup(session(arguments, output_bytes), inputs(arguments))
@@ -107,13 +101,13 @@ def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:
 
 
 def network(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Hosts that may be connected to; `source.Unusable` for a word that is no HOST:PORT."""
+    """Hosts that may be connected to; `Unusable` for a word that is no HOST:PORT."""
     from cellblock.network import destinations
 
     try:
         return tuple(map(str, destinations(arguments.network)))
     except ValueError as error:
-        raise source.Unusable(f"--network: {str(error).removeprefix('network: ')}") from None
+        raise Unusable(f"--network: {str(error).removeprefix('network: ')}") from None
 
 
 def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
@@ -148,48 +142,48 @@ def add_inputs(parser: Parser, *, files: bool = True) -> None:
 
 
 def place(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The level and walls of a session, as arguments of `Session`; `source.Unusable` for what does not go together."""
+    """The level and walls of a session, as arguments of `Session`; `Unusable` for what does not go together."""
     level, walls = arguments.trust_level, arguments.walls
     named = {name: getattr(arguments, name) for name in ("image", "engine", "runtime")}
     if level != "sandboxed":
         if given := [name for name, value in named.items() if value]:
-            raise source.Unusable(f"--{given[0]} is for --trust-level sandboxed")
+            raise Unusable(f"--{given[0]} is for --trust-level sandboxed")
         return {"trust_level": level, "walls": None if level == "local" else walls}
     try:
         container = Container(**{name: value for name, value in named.items() if value})
     except ValueError as error:
-        raise source.Unusable(str(error)) from None
+        raise Unusable(str(error)) from None
     return {"trust_level": level, "walls": walls, "container": container}
 
 
 def python(arguments: argparse.Namespace) -> str | None:
     """The interpreter inside, as an absolute path; in a container it is the image's, and not looked for here.
 
-    A link is not followed, since an environment's interpreter is known by its link. `source.Unusable` for no program.
+    A link is not followed, since an environment's interpreter is known by its link. `Unusable` for no program.
     """
     named: str | None = arguments.python
     if named is None or arguments.trust_level == "sandboxed":
         return named
     found = shutil.which(named)
     if found is None:
-        raise source.Unusable(f"--python: {named!r} is not a program")
+        raise Unusable(f"--python: {named!r} is not a program")
     return absolute(found)
 
 
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:
-    """Local files to copy, by their names inside; `source.Unusable` for one that cannot be read."""
+    """Local files to copy, by their names inside; `Unusable` for one that cannot be read."""
     return dict(_input(word) for word in arguments.files)
 
 
 def mounts(arguments: argparse.Namespace) -> dict[str, str]:
-    """Directories and files to show, by their names inside; `source.Unusable` for a word that is no NAME=PATH."""
+    """Directories and files to show, by their names inside; `Unusable` for a word that is no NAME=PATH."""
     found: dict[str, str] = {}
     for word in arguments.mounts:
         name, equals, path = word.partition("=")
         if not (name and equals and path):
-            raise source.Unusable(f"--mount {word!r} is not NAME=PATH")
+            raise Unusable(f"--mount {word!r} is not NAME=PATH")
         if name in found:
-            raise source.Unusable(f"--mount {word!r}: {name!r} is given twice")
+            raise Unusable(f"--mount {word!r}: {name!r} is given twice")
         found[name] = path
     return found
 
@@ -202,9 +196,9 @@ def _input(word: str) -> tuple[str, Path]:
         local = Path(before)
     if not os.path.isfile(local):
         reason = "is not a file" if os.path.exists(local) else "does not exist"
-        raise source.Unusable(f"--file {word!r}: {str(local)!r} {reason}")
+        raise Unusable(f"--file {word!r}: {str(local)!r} {reason}")
     if not os.access(local, os.R_OK):
-        raise source.Unusable(f"--file {word!r}: {str(local)!r} is not readable")
+        raise Unusable(f"--file {word!r}: {str(local)!r} is not readable")
     return name or local.name, local
 
 
@@ -255,11 +249,11 @@ def target(path: str, *, said: str = "--save ") -> Path:
     """The path of a document to write; `Unusable` where none can be, before any run. `said` names the option."""
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
-        raise source.Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
+        raise Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
     if not os.path.isdir(target.parent):
-        raise source.Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
+        raise Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
     if os.path.isdir(target):
-        raise source.Unusable(f"{said}{path!r} is a directory")
+        raise Unusable(f"{said}{path!r} is a directory")
     there = _is_taken(target, said) and os.path.exists(target)
     return _writable(target, target if there else target.parent, said)
 
@@ -269,7 +263,7 @@ def directory(path: str) -> Path:
     target = Path(path)
     known = next(one for one in (target, *target.absolute().parents) if _is_taken(one, "--save "))
     if not os.path.isdir(known):
-        raise source.Unusable(f"--save {path!r}: {str(known)!r} is no directory")
+        raise Unusable(f"--save {path!r}: {str(known)!r} is no directory")
     return _writable(target, known, "--save ")
 
 
@@ -280,11 +274,11 @@ def _is_taken(path: Path, said: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
-        raise source.Unusable(f"{said}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
+        raise Unusable(f"{said}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
     return True
 
 
 def _writable(target: Path, known: Path, said: str) -> Path:
     if not os.access(known, os.W_OK):
-        raise source.Unusable(f"{said}{str(target)!r}: it cannot be written there")
+        raise Unusable(f"{said}{str(target)!r}: it cannot be written there")
     return target

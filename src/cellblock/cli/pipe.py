@@ -7,8 +7,9 @@ import select
 from collections import deque
 
 from cellblock.cli.blocks import Block, continues
+from cellblock.cli.exits import Unusable
 from cellblock.cli.keyboard import is_command
-from cellblock.cli.source import MAX_BYTES, Unusable
+from cellblock.cli.source import MAX_BYTES
 
 _CHUNK = 1 << 16
 _MOST_AHEAD = 10_000

@@ -145,96 +145,57 @@ def fill():
 attempt(fill)
 """
 
-
 _GROUPS = """
 groups = [line.rpartition("/cellblock-") for line in open("/proc/self/cgroup").read().splitlines()]
 f"counted in {sum(bool(found) for _, found, _ in groups)} of its own"
+"""
+
+_SOCKETS = """
+families = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16, "vsock": 40}
+{name: attempt(socket.socket, number) for name, number in families.items()}
 """
 
 _READ = "attempt(lambda: open(bait['canary']).read())"
 _BOTH = (
     Probe("seccomp", "run without a filter", "f'mode {libc.prctl(21, 0, 0, 0, 0)}'", _answers("mode 2")),
     Probe("seccomp", "make calls that reach past it", _SYSCALLS, _answers("EPERM")),
-    Probe(
-        "rlimits",
-        "take twice the memory limit",
-        "attempt(lambda: len(bytearray(2 * bait['memory'])))",
-        _answers("MemoryError"),
-    ),
+    Probe("rlimits", "take twice the memory limit",
+          "attempt(lambda: len(bytearray(2 * bait['memory'])))", _answers("MemoryError")),
     Probe("rlimits", "fork past the number of processes", _FORKS, _stopped_at_limit),
-)
+)  # fmt: skip
 
 PROBES = (
-    Probe(
-        "namespaces",
-        "share a namespace with the host",
-        "{kind: os.readlink(f'/proc/self/ns/{kind}') for kind in bait['namespaces']}",
-        _no_namespace_shared,
-        needs_proc=True,
-    ),
-    Probe(
-        "namespaces",
-        "connect to a listener on the host's 127.0.0.1",
-        "attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
-        _answers("ECONNREFUSED"),
-    ),
+    Probe("namespaces", "share a namespace with the host",
+          "{kind: os.readlink(f'/proc/self/ns/{kind}') for kind in bait['namespaces']}",
+          _no_namespace_shared, needs_proc=True),
+    Probe("namespaces", "connect to a listener on the host's 127.0.0.1",
+          "attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
+          _answers("ECONNREFUSED")),
     Probe("root", "read a file of the host", _READ, _answers("ENOENT")),
-    Probe(
-        "root",
-        "read a variable of the host's environment",
-        "attempt(lambda: os.environ[bait['secret']])",
-        _answers("KeyError"),
-    ),
-    Probe(
-        "capabilities",
-        "hold a capability, or gain one by executing a file",
-        "capabilities()",
-        _answers("0 of the process, 0 to gain, no_new_privs 1"),
-    ),
-    Probe(
-        "landlock",
-        "write to a file outside the session's own",
-        "attempt(lambda: open('/etc/hostname', 'a'))",
-        _answers("EACCES", "EROFS"),
-    ),
-    Probe(
-        "landlock",
-        "signal the first process of the session",
-        "attempt(os.kill, 1, 0)",
-        _answers("EPERM"),
-        needs_abi=6,
-    ),
+    Probe("root", "read a variable of the host's environment",
+          "attempt(lambda: os.environ[bait['secret']])", _answers("KeyError")),
+    Probe("capabilities", "hold a capability, or gain one by executing a file",
+          "capabilities()", _answers("0 of the process, 0 to gain, no_new_privs 1")),
+    Probe("landlock", "write to a file outside the session's own",
+          "attempt(lambda: open('/etc/hostname', 'a'))", _answers("EACCES", "EROFS")),
+    Probe("landlock", "signal the first process of the session",
+          "attempt(os.kill, 1, 0)", _answers("EPERM"), needs_abi=6),
     *_BOTH,
-    Probe(
-        "rlimits",
-        "write more than the disk limit",
-        "attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
-        _answers("ENOSPC", "EFBIG", "EDQUOT"),
-    ),
-    Probe(
-        "cgroup",
-        "be counted in the host's control group",
-        _GROUPS,
-        _answers(*(f"counted in {number} of its own" for number in (1, 2, 3))),
-        needs_proc=True,
-    ),
-)
+    Probe("rlimits", "write more than the disk limit",
+          "attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
+          _answers("ENOSPC", "EFBIG", "EDQUOT")),
+    Probe("cgroup", "be counted in the host's control group", _GROUPS,
+          _answers(*(f"counted in {number} of its own" for number in (1, 2, 3))), needs_proc=True),
+)  # fmt: skip
 
 REDUCED = (
     Probe("landlock", "read a file of the host", _READ, _answers("EACCES")),
     Probe("metadata", "ask about a file of the host, and change it", _ABOUT, _answers("ENOENT")),
-    Probe(
-        "identity", "signal the program that opened the session", "attempt(os.kill, bait['pid'], 0)", _answers("EPERM")
-    ),
-    Probe(
-        "seccomp",
-        "open a socket of any family",
-        "{name: attempt(socket.socket, number) for name, number in "
-        "(('unix', 1), ('inet', 2), ('inet6', 10), ('netlink', 16), ('vsock', 40))}",
-        _answers("EAFNOSUPPORT"),
-    ),
+    Probe("identity", "signal the program that opened the session",
+          "attempt(os.kill, bait['pid'], 0)", _answers("EPERM")),
+    Probe("seccomp", "open a socket of any family", _SOCKETS, _answers("EAFNOSUPPORT")),
     Probe("files", "write more than the disk limit in many files", _FILL, _answers("EFBIG")),
     Probe("capabilities", "hold a capability", "capabilities()", _holds_none),
     *_BOTH,
-)
+)  # fmt: skip
 """Those of a session without namespaces."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TextIO
-
-import anyio
 
 from cellblock.cli.terminal import Paint
 from cellblock.executors.container.steps import Line
@@ -59,25 +58,22 @@ async def redrawn(stream: TextIO, text: Callable[[float], str], *, after: float 
     began = time.perf_counter()
 
     async def draw() -> None:
-        await anyio.sleep(after)
+        await asyncio.sleep(after)
         try:
             while True:
                 line = plain(text(time.perf_counter() - began))
                 _write(stream, _CLEAR + line[: shutil.get_terminal_size().columns - 1])
-                await anyio.sleep(_TICK)
+                await asyncio.sleep(_TICK)
         finally:
             _write(stream, _CLEAR)
 
-    failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(draw)
-        try:
-            yield
-        except Exception as error:  # carried out of the task group as it is
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    drawing = asyncio.ensure_future(draw())
+    try:
+        yield
+    finally:
+        drawing.cancel()
+        with suppress(asyncio.CancelledError):
+            await drawing
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 
 from cellblock.cli import options
-from cellblock.cli.exits import EPILOG, Unusable
+from cellblock.cli.exits import DONE, EPILOG, FAILED, Unusable
+from cellblock.cli.terminal import say, table, write_data
 from cellblock.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cellblock.agent.comparing import Difference, Replay
     from cellblock.store import Store
 
 _NAMES = {"user": "user", "name": "session", "new": "session", "tag": "tag"}
 """Arguments that are names, and their kinds."""
 _REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
+_WIDE = 60
+"""Characters of a text that differs, in a row."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,23 +54,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing.add_argument("--all-users", action="store_true", help="those of everybody")
     log = action("log", "list a session's commits, newest first", ("REVISION", "?", f"start there: {_REVISION}"))
     log.add_argument("--limit", type=int, default=20, metavar="N", help="so many at most (20)")
-    show = action("show", "show a commit: its cell, what that showed, and all names", ("REVISION", "?", _REVISION))
+    revision = ("REVISION", "?", _REVISION)
+    show = action("show", "show a commit: its cell, what that showed, and all names", revision)
     show.add_argument("--declarations", action="store_true", help="the imports and definitions up to it, as source")
-    action(
-        "diff",
-        "show what differs between two commits",
-        ("BEFORE", "?", "a revision (HEAD~1)"),
-        ("AFTER", "?", "another (HEAD)"),
-    )
+    before, after = ("BEFORE", "?", "a revision (HEAD~1)"), ("AFTER", "?", "another (HEAD)")
+    action("diff", "show what differs between two commits", before, after)
     action("undo", "go back by some steps", ("STEPS", "?", "how many (1)"))
     action("checkout", "go to a commit", ("REVISION", "", _REVISION))
-    action(
-        "branch",
-        "make another session that goes on from a commit",
-        ("NEW", "", "its name"),
-        ("REVISION", "?", _REVISION),
-    )
-    action("tag", "name a commit", ("TAG", "", "the name"), ("REVISION", "?", _REVISION))
+    action("branch", "make another session that goes on from a commit", ("NEW", "", "its name"), revision)
+    action("tag", "name a commit", ("TAG", "", "the name"), revision)
     merging = action("merge", "take over what another version changed", ("OTHER", "", "another session, or a revision"))
     merging.add_argument(
         "--prefer", choices=("ours", "theirs"), help="where both changed the same (else nothing is merged)"
@@ -92,7 +89,7 @@ def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     options.add_inputs(parser)
     options.add_network(parser, private=False)
     options.add_place(parser, ("local", "isolated", "sandboxed"))
-    parser.set_defaults(command=options.later("replayed"), trust_level=None, walls=None)
+    parser.set_defaults(command=_replay, trust_level=None, walls=None)
 
 
 def _run(name: str, arguments: argparse.Namespace) -> int:
@@ -124,3 +121,50 @@ def _opened(url: str | None) -> Store:
     if named and not all(map(os.path.exists, filter(None, places))):
         raise StoreError(f"there is no store at {parts.shown}", hint="the first session with a name makes it")
     return open_store(url)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    """Replay logs; the exit status says whether all is as they say."""
+    from cellblock.agent.replay import replay
+
+    files, mounts = options.inputs(arguments), options.mounts(arguments)
+    network, place = options.network(arguments), options.place(arguments)
+    done = replay(*arguments.logs, files=files, mounts=mounts, network=network, **place)
+    if arguments.json:
+        write_data({"same": done.same, **asdict(done)}, indent=1)
+    else:
+        _tell(done, several=len(arguments.logs) > 1)
+    return DONE if done.same else FAILED
+
+
+def _tell(done: Replay, *, several: bool) -> None:
+    attempts = any(one.attempt > 1 for one in done.differences)
+    rows = [
+        (
+            str(one.run) if several else "",
+            str(one.attempt) if attempts else "",
+            "-" if one.step is None else str(one.step),
+            one.what,
+            *_parting(one),
+        )
+        for one in done.differences
+    ]
+    table(("RUN", "ATTEMPT", "STEP", "WHAT", "LOGGED", "REPLAYED"), rows)
+    for note in done.notes:
+        say(note)
+    differing = "all as the log says" if done.same else _many(len(done.differences), "difference")
+    say(f"{_many(done.cells, 'cell')}, {_many(done.calls, 'tool call')}: {differing}")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _parting(one: Difference) -> tuple[str, str]:
+    """The first line in which two texts differ, within a width that leaves room for both."""
+    ours, theirs = one.logged.splitlines() or [""], one.replayed.splitlines() or [""]
+    for here, there in zip(ours, theirs, strict=False):
+        if here != there:
+            return here[:_WIDE], there[:_WIDE]
+    at = min(len(ours), len(theirs))
+    return " ".join(ours[at:])[:_WIDE] or "(nothing)", " ".join(theirs[at:])[:_WIDE] or "(nothing)"

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cellblock.cli.exits import Unusable as Unusable
+from cellblock.cli.exits import Unusable
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession

@@ -29,13 +29,6 @@ STEPS = (
     Step(
         caption="load the sales",
         source="""\
-import pandas as pd
-
-raw = pd.read_csv("sales.csv", dtype=str)
-print(f"{len(raw)} rows, {raw.isna().any(axis=1).sum()} incomplete")
-raw.head()
-""",
-        plain="""\
 import csv
 
 with open("sales.csv", newline="") as file:
@@ -47,22 +40,6 @@ raw[0]
     Step(
         caption="clean names, dates and amounts",
         source="""\
-sales = raw.drop_duplicates().copy()
-for column in ("shop", "product"):
-    sales[column] = sales[column].str.strip().str.title()
-written = sales["date"]
-sales["date"] = pd.to_datetime(written, format="%Y-%m-%d", errors="coerce").fillna(
-    pd.to_datetime(written, format="%d.%m.%Y", errors="coerce")
-)
-sales["price"] = pd.to_numeric(
-    sales["price"].str.replace(" EUR", "").str.replace(",", "."), errors="coerce"
-)
-sales["quantity"] = pd.to_numeric(sales["quantity"], errors="coerce")
-sales = sales.dropna().assign(revenue=lambda table: table["price"] * table["quantity"])
-print(f"{len(sales)} clean rows, {len(raw) - len(sales)} left out")
-sales.describe()[["quantity", "price", "revenue"]].round(2)
-""",
-        plain="""\
 from datetime import datetime
 
 def cleaned(row):
@@ -82,7 +59,12 @@ print(f"{len(sales)} clean rows, {len(raw) - len(sales)} left out")
     Step(
         caption="group by a column that is misspelled",
         end="raised",
-        source='sales.groupby("shopp")["revenue"].sum()\n',
+        source="""\
+import pandas as pd
+
+table = pd.DataFrame(sales)
+table.groupby("shopp")["revenue"].sum()
+""",
         plain="""\
 from collections import Counter
 
@@ -94,7 +76,7 @@ for row in sales:
     Step(
         caption="read the error, group again",
         source="""\
-by_shop = sales.groupby("shop")["revenue"].agg(["sum", "mean", "count"]).round(2)
+by_shop = table.groupby("shop")["revenue"].agg(["sum", "mean", "count"]).round(2)
 print("most sold at", by_shop["sum"].idxmax())
 by_shop.sort_values("sum", ascending=False)
 """,
@@ -111,7 +93,7 @@ print("most sold at", by_shop.most_common(1)[0][0])
         source="""\
 import matplotlib.pyplot as plt
 
-monthly = sales.pivot_table(index=sales["date"].dt.month, columns="shop", values="revenue", aggfunc="sum")
+monthly = table.pivot_table(index=table["date"].dt.month, columns="shop", values="revenue", aggfunc="sum")
 axes = monthly.plot.bar(stacked=True, figsize=(9, 4.5), width=0.8)
 axes.set(title="Revenue by month, 2024", xlabel="month", ylabel="EUR")
 axes.tick_params(axis="x", rotation=0)

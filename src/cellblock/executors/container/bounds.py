@@ -38,19 +38,20 @@ class Bounds(Enclosure):
             limit, events = (memory / name for name in _MEMORY[version])
             found = _number(limit), _number(pids / "pids.max")
         except FileNotFoundError:
-            return cls(_without(f"{running.engine.said} bounds no containers here"), None)
+            return cls.missing(f"{running.engine.said} bounds no containers here")
         except (OSError, ValueError, NotDelegated) as error:
-            return cls(_without(f"the container's group cannot be read: {error}"), None)
-        missing = [
-            what
-            for what, bound, asked in zip(("memory", "processes"), found, (memory_bytes, processes), strict=True)
-            if bound > asked
-        ]
-        if missing:
-            return cls(_without(f"{running.engine.said} does not bound {' and '.join(missing)} here"), None)
+            return cls.missing(f"the container's group cannot be read: {error}")
+        bounds = zip(("memory", "processes"), found, (memory_bytes, processes), strict=True)
+        if unbounded := [what for what, bound, asked in bounds if bound > asked]:
+            return cls.missing(f"{running.engine.said} does not bound {' and '.join(unbounded)} here")
         time = "" if cpus is None else f", {cpus:g} processors"
         detail = f"the container's: v{version} memory {memory_bytes >> 20} MB, {processes} processes{time}"
         return cls(Applied(mechanism=MECHANISM, detail=detail), events)
+
+    @classmethod
+    def missing(cls, reason: str, remedy: str = _REMEDY) -> Bounds:
+        """Those of a container whose bounds are not there, or not to be read."""
+        return cls(Unavailable(mechanism=MECHANISM, reason=reason, remedy=remedy, needed=False), None)
 
     def killed(self) -> int:
         before, self._kills = self._kills, self._count()
@@ -78,7 +79,3 @@ def _folder(pid: int, controller: str) -> tuple[Path, int]:
 def _number(file: Path) -> float:
     text = file.read_text(encoding="ascii").strip()
     return float("inf" if text == "max" else text)
-
-
-def _without(reason: str) -> Unavailable:
-    return Unavailable(mechanism=MECHANISM, reason=reason, remedy=_REMEDY, needed=False)

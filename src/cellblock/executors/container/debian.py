@@ -44,7 +44,7 @@ async def make_root(program: str, suite: str, build: Path, folder: Path, step: S
                 f"{program} could not make a root of Debian {suite}: {failure}",
                 hint="" if _FINISH in str(failure) else f"it needs {_MIRROR}, and the package debian-archive-keyring",
             ) from None
-        line.good, line.outcome = True, program
+        line.outcome = program
     return root
 
 

@@ -74,8 +74,12 @@ class Engine:
     def limits(self) -> list[str]:
         """Options for what the hard limits of this process allow: an engine that asks for more cannot start any."""
         wanted = {"nofile": (resource.RLIMIT_NOFILE, _OPEN_FILES), "nproc": (resource.RLIMIT_NPROC, _PROCESSES)}
-        bounds = {name: _within(most, limit) for name, (limit, most) in wanted.items()}
-        return [word for name, most in bounds.items() for word in ("--ulimit", f"{name}={most}:{most}")]
+        words = []
+        for name, (limit, most) in wanted.items():
+            hard = resource.getrlimit(limit)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            words += ["--ulimit", f"{name}={most}:{most}"]
+        return words
 
 
 _PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin", "/usr/local/sbin"))
@@ -189,11 +193,6 @@ def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.Co
 def reason_in(said: str) -> str:
     """One line of an engine's error text."""
     return " ".join(said.split())[-_MOST_SAID:] or "it says nothing"
-
-
-def _within(most: int, limit: int) -> int:
-    hard = resource.getrlimit(limit)[1]
-    return most if hard == resource.RLIM_INFINITY else min(most, hard)
 
 
 def not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:

@@ -128,17 +128,13 @@ def _missing(process: Path) -> Iterator[str]:
     if status["Seccomp"] != "2":
         yield "a system call filter"
     for name in _NAMESPACES:
-        if _is_ours(process, name):
+        if os.readlink(process / "ns" / name) == os.readlink(f"/proc/self/ns/{name}"):
             yield f"a {name} namespace of its own"
     devices = (process / "net" / "dev").read_text(encoding="utf-8").splitlines()[2:]
     if any(device.partition(":")[0].strip() != "lo" for device in devices):
         yield "taking away the network"
     if not _is_read_only(process):
         yield "a read-only root"
-
-
-def _is_ours(process: Path, namespace: str) -> bool:
-    return os.readlink(process / "ns" / namespace) == os.readlink(f"/proc/self/ns/{namespace}")
 
 
 def _is_read_only(process: Path) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,10 @@ class Image:
 async def build(engine: Engine, recipe: Recipe, step: Step) -> Image:
     """Make it, in a minute or so. ImageNotBuilt says what failed. When cancelled it leaves nothing behind."""
     before = find(engine, recipe.name)
-    with _folder() as folder:
+    place = os.environ.get("TMPDIR", "/var/tmp")  # with room for a root
+    with tempfile.TemporaryDirectory(prefix="cellblock-image-", dir=place) as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # an engine's or maker's own users may pass through it
         if recipe.suite:
             await _of_debian(engine, recipe, step, folder)
         else:
@@ -101,7 +104,7 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
     """By the engine, from an image that has Python."""
     async with step("have the base") as line:
         base = await _pinned(engine, recipe, line)
-        line.good, line.outcome = True, recipe.base.partition("@")[0]
+        line.outcome = recipe.base.partition("@")[0]
     contents = _contents(folder)
     if recipe.data:
         await fetch(contents / "packages", base.python, [STACK], step, machine=base.machine)
@@ -113,7 +116,7 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
         await _built(engine, words, line)
         if engine.kind == "docker":  # whose older builder keeps what it made on the way
             _ask(engine, "image", "prune", "--force", "--filter", f"label={_STAGE_LABEL}")
-        line.good, line.outcome = True, engine.said
+        line.outcome = engine.said
 
 
 async def _built(engine: Engine, words: list[str], line: Line) -> None:
@@ -158,18 +161,14 @@ async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
     known = [one.partition("@")[2] for one in told["RepoDigests"]]
     if not known:
         raise ImageNotBuilt(f"{engine.said} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
-    return _Base(f"{_untagged(name)}@{known[0]}", known[0], python, machine)
+    untagged = re.sub(r":[^/]*\Z", "", name)
+    return _Base(f"{untagged}@{known[0]}", known[0], python, machine)
 
 
 def _python_of(told: dict[str, Any]) -> str:
     """As Python's own images tell it."""
     values = [one.partition("=")[2] for one in told["Config"]["Env"] if one.startswith("PYTHON_VERSION=")]
     return ".".join(values[0].split(".")[:2]) if values else ""
-
-
-def _untagged(name: str) -> str:
-    head, slash, last = name.rpartition("/")
-    return f"{head}{slash}{last.partition(':')[0]}"
 
 
 def _not_pulled(engine: Engine, recipe: Recipe, said: str) -> ImageNotBuilt:
@@ -197,7 +196,7 @@ async def _of_debian(engine: Engine, recipe: Recipe, step: Step, folder: Path) -
             await run(engine.words("import", *changes, str(root), recipe.name), line)
         except Failed as failure:
             raise ImageNotBuilt(f"{engine.said} could not import the image: {failure}") from None
-        line.good, line.outcome = True, engine.said
+        line.outcome = engine.said
 
 
 def _contents(folder: Path) -> Path:
@@ -211,14 +210,6 @@ def _contents(folder: Path) -> Path:
 def _labels(recipe: Recipe, base: str, digest: str) -> list[str]:
     labels = {LABEL: "data" if recipe.data else "plain", _BASE_LABEL: base.partition("@")[0]}
     return [f"{name}={value}" for name, value in (labels | ({_DIGEST_LABEL: digest} if digest else {})).items()]
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A folder with room for a root; an engine's or maker's own users may pass through it."""
-    with tempfile.TemporaryDirectory(prefix="cellblock-image-", dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
-        Path(name).chmod(0o711)
-        yield Path(name)
 
 
 def _ask(engine: Engine, *words: str) -> str:
@@ -297,7 +288,8 @@ async def fetch(
                 hint="it needs PyPI, or an index with the same files: PIP_INDEX_URL",
             ) from None
         shutil.rmtree(folder / "bin", ignore_errors=True)  # scripts that name this machine's interpreter
-        line.good, line.outcome = True, ", ".join(_named(requirements))
+        listed = "".join(path.read_text(encoding="utf-8") for path in requirements)
+        line.outcome = ", ".join(re.findall(r"^(.+?)==", listed, re.MULTILINE))
 
 
 def _pip() -> list[str]:
@@ -307,10 +299,3 @@ def _pip() -> list[str]:
     if found is None:
         raise ImageNotBuilt("there is no pip to fetch the image's packages with", hint=f"{sys.executable} -m ensurepip")
     return [found]
-
-
-def _named(requirements: Sequence[Path]) -> Iterator[str]:
-    for path in requirements:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if "==" in line:
-                yield line.partition("==")[0]

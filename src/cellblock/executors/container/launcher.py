@@ -6,7 +6,7 @@ import atexit
 import contextlib
 import logging
 import os
-from dataclasses import dataclass, field
+import threading
 
 from cellblock.container import Container
 from cellblock.errors import CellblockError, IsolationUnavailable
@@ -28,17 +28,51 @@ from cellblock.hosting.threads import begun
 _log = logging.getLogger("cellblock")
 
 
-@dataclass(slots=True)
 class _Shelf:
     """The containers of one box, with a session of one kind in each."""
 
-    box: Box
-    kind: Kind
-    kept: int = 0
-    """The number that somebody asked for."""
-    ready: list[ContainerFamily] = field(default_factory=list)
-    tended: bool = False
-    """True if a thread sees to it."""
+    def __init__(self, box: Box, kind: Kind) -> None:
+        self._box, self._kind = box, kind
+        self._ready: list[ContainerFamily] = []
+        self._lock, self._filling = threading.Lock(), threading.Lock()
+        self.kept = 0
+        """The number that somebody asked for."""
+
+    def take(self, progress: Progress | None) -> ContainerFamily:
+        """One that is ready, or a new one."""
+        with self._lock:
+            family = next((one for one in self._ready if one.ready), None)
+            if family is not None:
+                self._ready.remove(family)
+        return family or ContainerFamily.started(self._box, progress, self._kind)
+
+    def fill(self) -> None:
+        """Start what is wanted, and end what is not any more. Blocks; raises what keeps one from being started."""
+        with self._filling:
+            while self._count() < self.kept:
+                family = ContainerFamily.started(self._box, None, self._kind)
+                with self._lock:
+                    self._ready.append(family)
+        self.trim()
+
+    def fill_beforehand(self) -> None:
+        """Fill it in a thread of its own, where nobody is told what fails."""
+        try:
+            self.fill()
+        except (CellblockError, FamilyGone, OSError) as error:
+            _log.warning("no container could be started beforehand: %s", error)
+
+    def trim(self) -> None:
+        """End the containers that nobody wants any more."""
+        with self._lock:
+            over = [self._ready.pop() for _ in range(len(self._ready) - self.kept)]
+        for family in over:
+            family.close()
+
+    def _count(self) -> int:
+        with self._lock:
+            self._ready = [one for one in self._ready if one.ready]
+            return len(self._ready)
 
 
 class Pool:
@@ -50,67 +84,25 @@ class Pool:
 
     def take(self, box: Box, kind: Kind, progress: Progress | None = None) -> ContainerFamily:
         """A container with no session yet: one that is ready, or a new one. Blocks while it starts."""
-        with self._lock:
-            shelf = self._shelf(box, kind)
-            family = _alive(shelf)
-        if family is None:
-            family = ContainerFamily.started(box, progress, kind)
-        self._tend_soon(shelf)
+        shelf = self._shelf(box, kind)
+        family = shelf.take(progress)
+        if shelf.kept:
+            begun(shelf.fill_beforehand, name="cellblock-containers")
         return family
 
     def keep(self, box: Box, kind: Kind, count: int) -> None:
         """Keep so many ready. Blocks until they are there, and raises what keeps one from being started."""
-        with self._lock:
-            shelf = self._shelf(box, kind)
-            shelf.kept = count
+        shelf = self._shelf(box, kind)
+        shelf.kept = count
         try:
-            while self._lacks(shelf):
-                self._add(shelf, ContainerFamily.started(box, None, kind))
+            shelf.fill()
         except BaseException:
             shelf.kept = 0
             raise
-        self._trim(shelf)
 
     def _shelf(self, box: Box, kind: Kind) -> _Shelf:
-        return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
-
-    def _lacks(self, shelf: _Shelf) -> bool:
         with self._lock:
-            shelf.ready = [one for one in shelf.ready if one.ready]
-            return len(shelf.ready) < shelf.kept
-
-    def _add(self, shelf: _Shelf, family: ContainerFamily) -> None:
-        with self._lock:
-            shelf.ready.append(family)
-
-    def _tend_soon(self, shelf: _Shelf) -> None:
-        """Have a thread see to a shelf, if there is something to see to."""
-        with self._lock:
-            if shelf.tended or not shelf.kept:
-                return
-            shelf.tended = True
-        begun(self._tend, shelf, name="cellblock-containers")
-
-    def _tend(self, shelf: _Shelf) -> None:
-        """Start what is wanted, and end what is not any more."""
-        try:
-            while self._lacks(shelf):
-                self._add(shelf, ContainerFamily.started(shelf.box, None, shelf.kind))
-            self._trim(shelf)
-        except (CellblockError, FamilyGone, OSError) as error:
-            _log.warning("no container could be started beforehand: %s", error)
-            return
-        finally:
-            shelf.tended = False
-        if self._lacks(shelf):  # one was taken since
-            self._tend_soon(shelf)
-
-    def _trim(self, shelf: _Shelf) -> None:
-        """End the containers that nobody wants any more."""
-        with self._lock:
-            over = [shelf.ready.pop() for _ in range(len(shelf.ready) - shelf.kept)]
-        for family in over:
-            family.close()
+            return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
 
     def close(self) -> None:
         """End every container that has no session yet."""
@@ -119,15 +111,7 @@ class Pool:
             self._shelves.clear()
         for shelf in shelves:
             shelf.kept = 0
-            self._trim(shelf)
-
-
-def _alive(shelf: _Shelf) -> ContainerFamily | None:
-    while shelf.ready:
-        family = shelf.ready.pop(0)
-        if family.ready:
-            return family
-    return None
+            shelf.trim()
 
 
 SHARED = Pool()

@@ -36,8 +36,14 @@ _OF_PODMAN = ("--read-only-tmpfs=false", "--no-hosts")
 def options_of(container: Container, engine: Engine, *, memory_bytes: int, processes: int) -> list[str]:
     """Options that each of our containers is started with: its walls, its user, its bounds, and this package to read.
     """
-    bounds = [*_limits_of(container, memory_bytes, processes), *engine.limits()]
-    return [*_walls(engine), *_user_of(engine), *bounds, *mount(_readable_package(), INSIDE, engine)]
+    options = [*_WALLS, *(_OF_PODMAN if engine.kind == "podman" else ())]
+    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies what is mounted, the socket among it
+        options += ("--security-opt", "label=disable")
+    options += _user_of(engine)
+    options += ("--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes))
+    if container.cpus is not None:
+        options += ("--cpus", str(container.cpus))
+    return [*options, *engine.limits(), *mount(_readable_package(), INSIDE, engine)]
 
 
 def program(python: str, image: str, *words: str) -> list[str]:
@@ -62,10 +68,8 @@ def nesting(engine: Engine) -> Iterator[str]:
 
 def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
     """The option that shows it a directory of the host's, read-only."""
-    return (
-        "--mount",
-        f"type=bind,source={source},target={target},{'readonly' if engine.kind == 'docker' else 'ro=true'}",
-    )
+    read_only = "readonly" if engine.kind == "docker" else "ro=true"
+    return "--mount", f"type=bind,source={source},target={target},{read_only}"
 
 
 def private_directory(place: str | None = None) -> Path:
@@ -89,25 +93,14 @@ def _readable_package() -> Path:
     return copy
 
 
-def _walls(engine: Engine) -> tuple[str, ...]:
-    of_podman = _OF_PODMAN if engine.kind == "podman" else ()
-    labelled = os.path.exists("/sys/fs/selinux/enforce")  # whose policy denies what is mounted, the socket among it
-    return (*_WALLS, *of_podman, *(("--security-opt", "label=disable") if labelled else ()))
-
-
 def _user_of(engine: Engine) -> tuple[str, ...]:
-    """Who it runs as: on the host that is an account that owns nothing, or for an ordinary user that user."""
+    """Its user: on the host that is an account that owns nothing, or for an ordinary user that user."""
     if os.getuid() == 0:
         return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
     own = f"{os.getuid()}:{os.getgid()}"
     if engine.kind == "podman":
         return ("--userns", "keep-id", "--user", own)
     return ("--user", "0:0" if engine.rootless else own)
-
-
-def _limits_of(container: Container, memory_bytes: int, processes: int) -> list[str]:
-    words = ["--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes)]
-    return words if container.cpus is None else [*words, "--cpus", str(container.cpus)]
 
 
 def _remove(directory: Path, owner: int) -> None:

@@ -53,7 +53,8 @@ class Running:
     ) -> None:
         self.engine, self.runtime, self.image, self.name = engine, runtime, image, name
         self.channel, self.zygote = channel, zygote
-        self.pid = _peer(channel)
+        told = channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        self.pid: int = _CREDENTIALS.unpack(told)[0]  # as the kernel says
         self._ending = threading.Lock()
         try:
             self._pidfd = os.pidfd_open(self.pid)
@@ -224,9 +225,3 @@ def _met(
     finally:
         for one in met:
             one.close()
-
-
-def _peer(channel: socket.socket) -> int:
-    """The process at the other end, as the kernel says."""
-    pid, _, _ = _CREDENTIALS.unpack(channel.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return int(pid)

@@ -19,9 +19,9 @@ _ENDING_SECONDS = 20.0
 
 @dataclass(slots=True)
 class Line:
-    """Status line of a step: its success, its end, and what is going on until then."""
+    """Status line of a step that ends without an error: its success, its end, and what is going on until then."""
 
-    good: bool = False
+    good: bool = True
     outcome: str = ""
     doing: Callable[[], str] = str
 

@@ -8,60 +8,38 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Callable
 
+from cellblock.documents import fits
 from cellblock.worker.relayed.line import Broken
 
 MOST_BYTES = 16 * 1024
 _MOST_TEXT = 4000
 _HELD = re.compile(r"[0-9]{1,9} MB, nearly all that its container has")
+"""The words for what is held: a cell is told them as the host's."""
 
 Notice = dict[str, object]
 
-
-def _is_number(value: object) -> bool:
-    return type(value) is int and 0 <= value < 2**31
-
-
-def _is_status(value: object) -> bool:
-    """A wait status of an end: an exit code, or a signal that this machine knows."""
-    if not _is_number(value) or not isinstance(value, int) or value >> 16:
-        return False
-    number = value & 0x7F
-    return number == 0 or (number in map(int, signal.valid_signals()) and value >> 8 == 0)
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _MOST_TEXT
-
-
-def _is_held(value: object) -> bool:
-    """True for a description of what is held in the relay's own words alone: a cell is told them as the host's."""
-    return isinstance(value, str) and _HELD.fullmatch(value) is not None
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_true(value: object) -> bool:
-    return value is True
-
-
-_FIELDS: tuple[dict[str, Callable[[object], bool]], ...] = (
-    {"ready": _is_true},
-    {"importing": _is_text},
-    {"failed": _is_text, "reason": _is_text, "remedy": _is_text},
-    {"failed": _is_text, "reason": _is_text, "remedy": _is_text, "errno": _is_number},
-    {"failed": _is_text, "reason": _is_text, "module": _is_text},
-    {"failed": _is_text, "reason": _is_text, "module": _is_text, "remedy": _is_text},
-    {"ended": _is_number, "status": _is_status},
-    {"ended": _is_number, "status": _is_status, "unread": _is_true},
-    {"curbed": _is_held, "worker": _is_flag, "unruly": _is_flag},
-    {"swept": _is_true},
-    {"count": _is_number},
-    {"outgrown": _is_text},
+_NUMBER = range(2**31)
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+_STATUS = (range(0, 2**16, 256), *_SIGNALS, *(number | 0x80 for number in _SIGNALS))
+"""A wait status of an end: an exit code, or a signal that this machine knows, with a core or without."""
+_ENDED: dict[object, object] = {"ended": _NUMBER, "status": _STATUS}
+_FAILED: dict[object, object] = {"failed": str, "reason": str}
+_NOTICES: tuple[dict[object, object], ...] = (
+    {"ready": True},
+    {"importing": str},
+    {**_FAILED, "remedy": str},
+    {**_FAILED, "remedy": str, "errno": _NUMBER},
+    {**_FAILED, "module": str},
+    {**_FAILED, "module": str, "remedy": str},
+    _ENDED,
+    {**_ENDED, "unread": True},
+    {"curbed": str, "worker": bool, "unruly": bool},
+    {"swept": True},
+    {"count": _NUMBER},
+    {"outgrown": str},
 )
+_NOTHING_ELSE: dict[object, object] = {...: ()}
 
 
 def notice_of(data: bytes) -> Notice:
@@ -72,8 +50,10 @@ def notice_of(data: bytes) -> Notice:
         told = json.loads(data)
     except (ValueError, RecursionError):
         raise Broken("a message that cannot be read") from None
-    if isinstance(told, dict):
-        for fields in _FIELDS:
-            if told.keys() == fields.keys() and all(fits(told[name]) for name, fits in fields.items()):
-                return told
-    raise Broken("a message that no relay sends")
+    known = any(fits(told, row | _NOTHING_ELSE) for row in _NOTICES)
+    if not known or any(isinstance(text, str) and len(text) > _MOST_TEXT for text in told.values()):
+        raise Broken("a message that no relay sends")
+    if "curbed" in told and not _HELD.fullmatch(told["curbed"]):
+        raise Broken("a message that no relay sends")
+    notice: Notice = told
+    return notice

@@ -12,10 +12,9 @@ from cellblock.errors import IsolationUnavailable
 from cellblock.executors.container.bounds import Bounds
 from cellblock.executors.container.engine import Engine, aside, ask, engine_of, not_started
 from cellblock.executors.container.options import PYTHON, new_name, options_of, program
-from cellblock.executors.process.enclosure import MECHANISM, Enclosure
+from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.protocol import KernelSpec
 from cellblock.limits import ExecutionLimits
-from cellblock.walls import Unavailable
 from cellblock.worker.confine import layout
 from cellblock.worker.relayed.relay import TMP
 
@@ -27,6 +26,7 @@ _PROCESS_BYTES = 4 * _MEBI
 """Memory of a process that is a copy of another and does nothing."""
 _KERNEL_PROCESSES = 512
 """Threads of the host's that serve as the processors and processes of that kernel."""
+_SEE = "see what the engine says"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,12 @@ class Contained:
 
     def bounds(self) -> Enclosure:
         if self.engine.apart:
-            return _unseen("its engine runs it in a virtual machine, whose limits are not to be read from here")
+            reason = "its engine runs it in a virtual machine, whose limits are not to be read from here"
+            return Bounds.missing(reason, _SEE)
         try:
             return Bounds.of(self, self.memory_bytes, self.processes, self.container.cpus)
         except (IsolationUnavailable, ValueError) as error:
-            return _unseen(f"its engine does not tell of it: {error}")
+            return Bounds.missing(f"its engine does not tell of it: {error}", _SEE)
 
     def remove(self) -> None:
         with contextlib.suppress(IsolationUnavailable):
@@ -96,9 +97,3 @@ def contained(spec: KernelSpec, home: str) -> Contained:
         cwd=aside(),
     )
     return Contained(process, engine, container, image, python, name, memory, processes)
-
-
-def _unseen(reason: str) -> Bounds:
-    return Bounds(
-        Unavailable(mechanism=MECHANISM, reason=reason, remedy="see what the engine says", needed=False), None
-    )
