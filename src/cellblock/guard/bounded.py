@@ -133,19 +133,17 @@ def _through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(*given: Any, **named: Any) -> Any:
-        if len(given) == 2 and not named and type(given[1]) in PLAIN:  # often
+        if not named and 1 < len(given) <= _SHORT:  # often
+            if type(given[1]) not in PLAIN or (len(given) > 2 and not plain(given)):
+                for one in given:
+                    light(one)
             return function(*given)
         if len(given) > _SHORT:
             given = (given,)
         if named.get("key") is not None:
             named["key"] = keyed(named["key"])
             return function(*map(fed, given), **named) if len(given) == 1 else function(*given, **named)
-        if len(given) == 1:
-            return function(_one_by_one(given[0]), **named)
-        for one in given:
-            if type(one) not in PLAIN:
-                light(one)
-        return function(*given, **named)
+        return function(*map(_one_by_one if len(given) == 1 else light, given), **named)
 
     return extreme
 

@@ -61,7 +61,7 @@ def hashed(values: Any, look: Callable[[Any], Any] = hashable) -> Any:
         return fed(values, _TABLE)
     if kind in _HELD and len(values) <= _FEW:
         return list(map(look, values))
-    return ticking((one if type(one) in PLAIN else look(one) for one in values), _TABLE)
+    return ticking(map(look, values), _TABLE)
 
 
 def entry(pair: Any) -> Any:

@@ -54,7 +54,7 @@ def light(value: Any) -> Any:
 def hashable(value: Any) -> Any:
     """The same for what is hashed: a list, which cannot be, is not looked at."""
     kind = type(value)
-    if kind in PLAIN or (kind is tuple and _is_flat(value)) or _HASHED.isdisjoint(lineage(kind)):
+    if kind in PLAIN or (kind is tuple and PLAIN.issuperset(map(type, value))) or _HASHED.isdisjoint(lineage(kind)):
         return value
     return light(value)
 
