@@ -133,10 +133,7 @@ def _through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(*given: Any, **named: Any) -> Any:
-        if not named and 1 < len(given) <= _SHORT:  # often
-            if type(given[1]) not in PLAIN or (len(given) > 2 and not plain(given)):
-                for one in given:
-                    light(one)
+        if not named and 1 < len(given) < 4 and type(given[1]) in PLAIN and type(given[-1]) in PLAIN:  # often
             return function(*given)
         if len(given) > _SHORT:
             given = (given,)
