@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import textwrap
 from collections.abc import Iterator
 
 import pytest
@@ -88,6 +89,27 @@ CASES = {
 }
 """Calls that once froze the host for minutes or filled its memory."""
 
+SHARING = """\
+a = b = x = y = v = w = 1
+for _ in range(60):
+    a, b, x, y, v, w = (a, a), (b, b), [x, x], [y, y], {1: v, 2: v}, {1: w, 2: w}
+"""
+WAYS = {
+    "operators": ["x == y", "x != y", "x < y", "[[x]] > [[y]]", "(1, x) == (1, y)", "x in [y]"],
+    "methods": ["[y].index(x)", "[y].remove(x)", "(y,).count(x)", "[x, y].sort()", "{}.get(a)", "{}.setdefault(a)", "{}.pop(a)", "set().add(a)"],
+    "sorting": ["sorted([x, y])", "max(x, y)", "max(1, 2, x, y)", "min([x, y])", "max([1, 2], key=[x, y, x].pop)", "sorted([1, 2], key=[x, y].__getitem__)"],
+    "operator": [f"import operator\noperator.{call}" for call in ("eq(x, y)", "lt(x, y)", "countOf([y], x)", "indexOf([y], x)", "contains([y], x)", "getitem({}, a)")],
+    "itertools": ["from itertools import groupby\nlist(groupby([x, y]))", "from itertools import groupby\nlist(groupby([1, 2], [x, y].pop))"],
+    "bisect": ["import bisect\nbisect.bisect([y], x)", "import bisect\nbisect.insort([y], x)", "import bisect\nbisect.bisect_left([y], x)"],
+    "heapq": [f"import heapq\nheapq.{call}" for call in ("heappush([y], x)", "heapify([y, x])", "nsmallest(1, [y, x])", "merge([y], [x]).__next__()", "heapreplace([1, y], x)")],
+    "keys": ["{a}", "{a: 1}", "{}[a]", "{}[1, a] = 2", "{z for z in [a]}", "{z: 1 for z in [a]}", "{**{}, a: 1}", "def f(): return {a}\nf()"],
+    "collections": ["set([a])", "set(z for z in [a])", "frozenset([a])", "dict.fromkeys([a])", "dict([(a, 1)])", "{}.update([(a, 1)])", "set().union([a])"],
+    "counters": [f"from collections import Counter\n{call}" for call in ("Counter([a])", "Counter().update([a])", "Counter({1: x, 2: y}).most_common()")],
+    "reports": ["import traceback\ntry: raise ValueError(x)\nexcept ValueError: traceback.format_exc()", "repr(x)", "f'{x}'"],
+    "iterators": ["next(iter([y].pop, x))"],
+}  # fmt: skip
+"""Ways to have C code compare or hash a structure that shares its parts."""
+
 
 @pytest.fixture(scope="module")
 def outer() -> Iterator[Outer]:
@@ -99,6 +121,12 @@ def outer() -> Iterator[Outer]:
 @pytest.mark.parametrize("case", CASES)
 def test_call_ends_with_its_cell_and_within_its_memory(case: str, outer: Outer) -> None:
     assert outer.past(CASES[case]) == ""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_structures_that_share_their_parts_are_not_gone_through(way: str, outer: Outer) -> None:
+    tries = (f"try:\n{textwrap.indent(one, '    ')}\nexcept Exception: pass\n" for one in WAYS[way])
+    assert outer.past(SHARING + "".join(tries)) == ""
 
 
 @pytest.mark.sampled(0)

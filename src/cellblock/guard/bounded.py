@@ -18,10 +18,10 @@ from itertools import chain
 from typing import Any
 
 from cellblock.guard.budget import afford
-from cellblock.guard.portions import fed, hashed, mixed, ticking
+from cellblock.guard.portions import entry, fed, hashed, mixed, plain, ticking
 from cellblock.guard.sizes import LARGE_BITS, room
 from cellblock.guard.steps import gathered
-from cellblock.guard.weights import PLAIN, holds, light, weigh
+from cellblock.guard.weights import PLAIN, hashable, holds, keyed, light, weigh
 
 _COMPARED = 10_000_000
 """Parts that C code may compare in one go: a tenth of a second."""
@@ -37,9 +37,8 @@ _POINTER = 8
 _CHARACTER = 4
 
 
-
 def _order(one: Any, other: Any) -> int:
-    return -1 if one < other else 0
+    return -1 if light(one) < other else 0
 
 
 _ascending = cmp_to_key(_order)
@@ -79,13 +78,17 @@ def _measured(values: Any) -> Any:
 
 
 def _pairs(values: Any) -> Any:
-    """Argument that a mapping is made of, or updated with: a mapping as it is."""
-    return values if hasattr(type(values), "keys") else hashed(values)
+    """Argument that a mapping is made of, or updated with: a dict as it is."""
+    if isinstance(values, dict):
+        return values
+    if hasattr(type(values), "keys"):
+        return [(hashable(one), values[one]) for one in values.keys()]  # noqa: SIM118 - as C code asks it
+    return hashed(values, entry)
 
 
 def _mapping(kind: type, place: int = 0) -> Callable[..., Any]:
     def mapping(*given: Any, **named: Any) -> Any:
-        return kind(*given[:place], *map(_pairs, given[place:]), **named)
+        return kind(*given[:place], *map(hashed if kind is Counter else _pairs, given[place:]), **named)
 
     return mapping
 
@@ -130,16 +133,25 @@ def _through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     def extreme(*given: Any, **named: Any) -> Any:
+        if not named and 1 < len(given) < 4 and type(given[1]) in PLAIN and type(given[-1]) in PLAIN:  # often
+            return function(*given)
         if len(given) > _SHORT:
             given = (given,)
-        return function(*map(_one_by_one, given), **named) if len(given) == 1 else function(*given, **named)
+        if named.get("key") is not None:
+            named["key"] = keyed(named["key"])
+            return function(*map(fed, given), **named) if len(given) == 1 else function(*given, **named)
+        return function(*map(_one_by_one if len(given) == 1 else light, given), **named)
 
     return extreme
 
 
 def _one_by_one(values: Any) -> Any:
     """The same as `fed`, each by itself where decimal numbers stand among integers, of which some may be large."""
-    return (one for one in values) if mixed(values) else fed(values)
+    if type(values) in _LINES and plain(values):
+        return fed(values)
+    if not hasattr(type(values), "__iter__"):
+        return values
+    return (light(one) for one in values) if mixed(values) else ticking(map(light, values))
 
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
@@ -152,7 +164,9 @@ def _sort(self: Any, /, *, key: Any = None, reverse: Any = False) -> None:
     values: list[Any] = self
     count = list.__len__(values)
     if count <= _SHORT:
-        list.sort(values, key=key, reverse=reverse)
+        if key is None and not plain(values):
+            key = light
+        list.sort(values, key=key if key is light else keyed(key), reverse=reverse)
         return
     keys = None if key is None else [key(one) for one in ticking(list.__iter__(values))]
     if keys is not None and len(keys) != list.__len__(values):
@@ -272,6 +286,7 @@ def found_in(value: Any, where: Any) -> bool:
 def _count_of(a: Any, b: Any, /) -> int:
     if not hasattr(type(a), "__iter__") and not hasattr(type(a), "__getitem__"):
         return operator.countOf(a, b)  # which says what is wrong
+    light(b)
     return sum(1 for one in ticking(a) if one is b or one == b)
 
 
@@ -287,9 +302,15 @@ def _feeding(kind: Any, name: str) -> Callable[..., Any]:
     def feeding(self: Any, /, *given: Any, **named: Any) -> Any:
         if len(given) == 1 and type(given[0]) is str and len(given[0]) <= _SHORT:
             return whole(self, *given, **named)
-        return whole(self, *map(_pairs, given), **named)
+        return whole(self, *map(hashed if kind is Counter else _pairs, given), **named)
 
     return feeding
+
+
+def _most_common(self: Any, n: Any = None) -> Any:
+    for one in dict.values(self):
+        light(one)
+    return Counter.most_common(self, n)
 
 
 def _extending(kind: Any, name: str) -> Callable[..., Any]:
@@ -328,7 +349,7 @@ def _joining(kind: Any, name: str) -> Callable[..., Any]:
     def joining(self: Any, /, *others: Any) -> Any:
         if len(others) <= _SHORT:
             return whole(self, *map(hashed, others))
-        return gathered(kind, name, self, others)
+        return gathered(kind, name, self, tuple(map(hashed, others)))
 
     return joining
 
@@ -349,11 +370,12 @@ _METHODS: dict[type, dict[str, Callable[..., Any]]] = {
     },
     set: {name: _joining(set, name) for name in (*_JOINING, *_CHANGING)},
     frozenset: {name: _joining(frozenset, name) for name in _JOINING},
-    dict: {"update": _feeding(dict, "update")},
-    OrderedDict: {"update": _feeding(OrderedDict, "update")},
-    defaultdict: {"update": _feeding(defaultdict, "update")},
+    **{kind: {"update": _feeding(kind, "update")} for kind in (dict, OrderedDict, defaultdict)},
     **{kind: {"write": _writing(kind)} for kind in (StringIO, BytesIO)},
-    Counter: {name: _feeding(Counter, name) for name in ("update", "subtract")},
+    Counter: {
+        **{name: _feeding(Counter, name) for name in ("update", "subtract")},
+        "most_common": _most_common,
+    },
 }
 METHODS = {kind: _makers(kind, forms) for kind, forms in _METHODS.items()}
 """By type, what makes for a world what stands in for its methods."""

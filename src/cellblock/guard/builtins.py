@@ -234,7 +234,7 @@ def _iter(world: World) -> Callable[..., Any]:
     def iter(value: Any, /, *sentinel: Any) -> Any:
         if len(sentinel) == 1 and callable(value):
             function = world.calls(value)
-            return builtins.iter(lambda: function(), *sentinel)
+            return builtins.iter(lambda: light(function()), *sentinel)
         return builtins.iter(value, *sentinel)
 
     return iter

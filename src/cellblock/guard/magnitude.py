@@ -60,6 +60,8 @@ def _of_binder(binder: Any, name: str, scope: Scope, ranges: bool) -> int | None
 
 def bits_of(node: ast.expr, scope: Scope) -> int | None:
     """The bits of what an expression gives."""
+    if (of := getattr(node, "of", None)) is not None:
+        return bits_of(of, scope)
     match node:
         case ast.Constant(value):
             if type(value) is int:

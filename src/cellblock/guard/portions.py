@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from itertools import chain, islice
 from time import perf_counter
@@ -12,7 +12,7 @@ from types import GeneratorType
 from typing import Any
 
 from cellblock.guard.budget import require
-from cellblock.guard.weights import PLAIN
+from cellblock.guard.weights import PLAIN, hashable
 
 _MOST = 4096
 _SECONDS = 0.002
@@ -25,6 +25,8 @@ _TABLE = 128
 """Bytes that a hash table has for each entry when it has just grown."""
 
 _TEXTS = frozenset((str, bytes, bytearray, array.array, range))
+_KEYS = frozenset((set, frozenset, dict, type({}.keys())))
+"""Types of what holds things that were hashed before."""
 _HELD = frozenset((list, tuple, set, frozenset, dict, deque, type({}.keys()), type({}.values())))
 
 
@@ -52,9 +54,28 @@ def _portions(source: Iterator[Any], bytes: int) -> Iterator[Iterable[Any]]:
             looked = perf_counter()
 
 
-def hashed(values: Any) -> Any:
+def hashed(values: Any, look: Callable[[Any], Any] = hashable) -> Any:
     """The same as `fed` for what goes into a set or a dict, which grows to four times its size at once."""
-    return fed(values, _TABLE)
+    kind = type(values)
+    if kind in _TEXTS or kind in _KEYS or not hasattr(kind, "__iter__") or (kind in _HELD and plain(values)):
+        return fed(values, _TABLE)
+    if kind in _HELD and len(values) <= _FEW:
+        return list(map(look, values))
+    return ticking(map(look, values), _TABLE)
+
+
+def entry(pair: Any) -> Any:
+    """A pair that a dict is made of, whose key can be hashed."""
+    kind = type(pair)
+    if kind is tuple and pair and type(pair[0]) in PLAIN:
+        return pair
+    if kind is not tuple and kind is not list:
+        if kind in PLAIN or not hasattr(kind, "__iter__"):
+            return pair
+        pair = list(pair)
+    if pair:
+        hashable(pair[0])
+    return pair
 
 
 def fed(values: Any, bytes: int = 0) -> Any:

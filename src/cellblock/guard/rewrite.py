@@ -21,7 +21,7 @@ from cellblock.guard.bounded import BY_NAME
 from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.growth import MOST_STRIPPED
 from cellblock.guard.literals import literal_type, plain_format, plain_spec
-from cellblock.guard.magnitude import infer
+from cellblock.guard.magnitude import bits_of, infer
 from cellblock.guard.names import (
     DEFINABLE,
     HOOKS,
@@ -61,6 +61,8 @@ _ARGUMENTS = {
     "int": {2: spelling.DIGITS},
 }
 """Names of types, with numbers of arguments, to what checks the first one."""
+_HASHING = frozenset(("get", "setdefault", "pop", "add", "discard", "remove", "move_to_end"))
+"""Names of methods that hash their first argument."""
 _CALLING = frozenset(("map", "filter"))
 """Names of what calls its first argument over and over, in C."""
 _KEYED = frozenset(("sorted", "min", "max", "sort"))
@@ -96,6 +98,7 @@ class Rewriter:
         self._operations: list[Operation] = []
         self._callees: set[int] = set()
         self._ranges: list[ast.IfExp] = []
+        self._looked_at: list[tuple[Any, Scope, Callable[[ast.AST], None], ast.expr]] = []
         self._stack: list[tuple[Any, Scope, int, Slot]] = []
         self._scopes: list[Scope] = []
         self._future = texts
@@ -129,6 +132,9 @@ class Rewriter:
         for scope in self._scopes:
             _guard_handlers(scope)
             infer(scope, ranges=ranges)
+        for looked_at, scope, put, held in self._looked_at:
+            if bits_of(looked_at, scope) is not None:
+                put(held.value if isinstance(held, ast.NamedExpr) else looked_at)
         for operation in self._operations:
             measure(operation)
         for scope in self._scopes:
@@ -405,23 +411,32 @@ class Rewriter:
 
     # ------------------------------------------------------------------------ what is walked in C
 
-    def _screened(self, node: ast.expr, scope: Scope, flags: int, slot: Slot) -> None:
+    def _screened(self, node: ast.expr, scope: Scope, flags: int, slot: Slot, look: str = spelling.LIGHT) -> None:
         """Have a value measured that C code goes through, unless it is plain."""
-        if isinstance(node, ast.Constant | ast.JoinedStr):
+        if _is_plain(node):
             self._stack.append((node, scope, flags, slot))
             return
         put = _setter(slot)
         own = type(node) is ast.Name and scope.decides(node.id, stored=False)
-        if not own and not flags & _TEMPS:
-            call = build.call(node, spelling.LIGHT, node)
+        if not own and (not flags & _TEMPS or (scope.kind == "module" and not flags & LOOP)):
+            call = build.call(node, look, node)
             put(call)
             self._stack.append((node, scope, flags, (call.args, 0)))
             return
         spelled = node.id if own and isinstance(node, ast.Name) else spelling.TEMPORARY
         held = node if own else build.kept(node, spelled, node)
-        test = build.is_in(node, build.call(node, spelling.TYPE, held), spelling.PLAIN)
-        light = build.call(node, spelling.LIGHT, build.name(node, spelled))
-        put(build.either(node, test, build.name(node, spelled), light))
+        tests: list[ast.expr] = []
+        for likely in _LIKELY[look]:
+            kind = build.call(node, spelling.TYPE, held if not tests else build.name(node, spelled))
+            tests.append(build.chain(node, kind, "is", build.name(node, likely)))
+        known = build.call(node, spelling.TYPE, build.name(node, spelled))
+        tests.append(build.is_in(node, known, spelling.PLAIN))
+        light = build.call(node, look, build.name(node, spelled))
+        whole = build.either(node, build.any_of(node, *tests), build.name(node, spelled), light)
+        whole.of = node  # type: ignore[attr-defined]
+        put(whole)
+        if own or _is_sum(node):
+            self._looked_at.append((node, scope, put, held))
         if isinstance(held, ast.NamedExpr):
             self._stack.append((node, scope, flags, (held, "value")))
         elif isinstance(node, ast.Name):
@@ -451,6 +466,31 @@ class Rewriter:
                 self._screened(one, scope, flags, (node.left.elts, index))
         else:
             self._screened(node.left, scope, flags, (node, "left"))
+
+    def _parts_screened(self, node: ast.expr, scope: Scope, flags: int, slot: Slot, look: str) -> None:
+        """The same, of each of its items where it is a tuple that stands in the source."""
+        if not isinstance(node, ast.Tuple):
+            self._screened(node, scope, flags, slot, look)
+        elif any(isinstance(one, ast.Starred) for one in node.elts):
+            call = build.call(node, look, node)
+            _setter(slot)(call)
+            self._stack.append((node, scope, flags, (call.args, 0)))
+        else:
+            for index, one in enumerate(node.elts):
+                self._parts_screened(one, scope, flags, (node.elts, index), look)
+
+    def _subscript(self, node: ast.Subscript, scope: Scope, flags: int, slot: Slot) -> None:
+        if scope.kind == "module" and not flags & LOOP and not isinstance(node.slice, ast.Slice):
+            self._parts_screened(node.slice, scope, flags, (node, "slice"), spelling.HASHABLE)
+        else:
+            self._push(node, "slice", scope, flags)
+        self._push(node, "value", scope, flags)
+
+    def _dict(self, node: ast.Dict, scope: Scope, flags: int, slot: Slot) -> None:
+        self._push_list(node.values, scope, flags)
+        for index, key in enumerate(node.keys):
+            if key is not None:
+                self._parts_screened(key, scope, flags, (node.keys, index), spelling.HASHABLE)
 
     def _sought(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
         """Have what is looked for compared in steps, unless it is plain."""
@@ -486,6 +526,7 @@ class Rewriter:
             return
         name = function.id if isinstance(function, ast.Name) else None
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
+        method, once = getattr(function, "attr", ""), scope.kind == "module" and not flags & LOOP
         shows = fills or (name == "str" and len(arguments) == 1)
         checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
         if fills:
@@ -498,6 +539,8 @@ class Rewriter:
             one = arguments[index]
             if shows and not isinstance(one, ast.Starred):
                 self._screened(one, scope, flags, (arguments, index))
+            elif index == 0 and once and method in _HASHING and not isinstance(one, ast.Starred):
+                self._parts_screened(one, scope, flags, (arguments, index), spelling.HASHABLE)
             elif checks and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
                 call = build.call(one, checks, one)
                 arguments[0] = call
@@ -576,15 +619,19 @@ class Rewriter:
 
     def _paused(self, node: Any, scope: Scope, flags: int, slot: Slot) -> None:
         """A display of what others hold, `(*x, *x)`, is as large as all of them: it is made in a step of its own."""
-        if isinstance(node, ast.Set):
-            for one in node.elts:
-                if isinstance(one, ast.Starred):
-                    one.value = build.call(one.value, spelling.FED, one.value)
         if len(node.elts) > 1 and isinstance(getattr(node, "ctx", build.LOAD), ast.Load):
             first = next((one for one in node.elts if isinstance(one, ast.Starred)), None)
             if first is not None and _checks_sum(scope, flags):
                 first.value = build.call(first.value, spelling.PAUSE, first.value)
         self._push_children(node, scope, flags)
+
+    def _set(self, node: ast.Set, scope: Scope, flags: int, slot: Slot) -> None:
+        for index, one in enumerate(node.elts):
+            if isinstance(one, ast.Starred):
+                one.value = build.call(one.value, spelling.FED, one.value)
+                self._stack.append((one, scope, flags, (node.elts, index)))
+            else:
+                self._parts_screened(one, scope, flags, (node.elts, index), spelling.HASHABLE)
 
     def _steps(self, node: ast.AugAssign, scope: Scope) -> list[ast.Assign]:
         """Assignments that evaluate the target of an augmented assignment before it."""
@@ -715,8 +762,12 @@ class Rewriter:
             if not targets(part.target):
                 self._push(part, "target", inner, flags & ~_TEMPS)
             self._push(part, "ifs", inner, flags & ~_TEMPS)
+        hashed = {ast.SetComp: "elt", ast.DictComp: "key"}.get(type(node))
         for field in ("elt", "key", "value"):
-            if hasattr(node, field):
+            if field == hashed:
+                part = getattr(node, field)
+                self._parts_screened(part, inner, flags & ~_TEMPS, (node, field), spelling.HASHABLE)
+            elif hasattr(node, field):
                 self._push(node, field, inner, flags & ~_TEMPS)
 
     def _unnamed(self, scope: Scope) -> None:
@@ -971,6 +1022,20 @@ def _harmless_length(name: str, slot: Slot) -> int:
     return 0
 
 
+def _is_plain(node: ast.expr) -> bool:
+    """True if a value stands in the source, and has no parts."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant)
+    return isinstance(node, ast.Constant | ast.JoinedStr)
+
+
+def _is_sum(node: ast.expr) -> bool:
+    """True if it is made of names and constants by `+` and `-` alone."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Add | ast.Sub) and _is_sum(node.left) and _is_sum(node.right)
+    return isinstance(node, ast.Name | ast.Constant)
+
+
 def _strips_few(slot: Slot) -> bool:
     """True if a method that takes characters off a text is called here without any, or with few constant ones."""
     call, place = slot
@@ -1028,6 +1093,11 @@ def _guard_handlers(scope: Scope) -> None:
 
 
 _ARITHMETIC = (ast.Sub, ast.Div, ast.FloorDiv, ast.MatMult, ast.BitAnd, ast.BitXor, ast.RShift)
+_LIKELY = {
+    spelling.LIGHT: (spelling.INT, spelling.STR, spelling.FLOAT),
+    spelling.HASHABLE: (spelling.INT, spelling.STR),
+}
+"""Types that are asked for first."""
 _SHOWN = (ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.JoinedStr)
 """Containers and texts that stand in the source."""
 _EQUAL = (ast.Eq, ast.NotEq)
@@ -1041,8 +1111,8 @@ _IN_PATTERNS = (
 )  # fmt: skip
 
 _PLAIN = (
-    "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp Dict "
-    "JoinedStr Constant Subscript Starred Slice Load Store Del And Or Add Sub Mult MatMult Div "
+    "Module Expr Delete Assert Pass Break Continue BoolOp UnaryOp IfExp "
+    "JoinedStr Constant Starred Slice Load Store Del And Or Add Sub Mult MatMult Div "
     "Mod Pow LShift RShift BitOr BitXor BitAnd FloorDiv Invert Not UAdd USub Eq NotEq Lt LtE Gt GtE Is IsNot In NotIn "
     "comprehension arguments keyword alias withitem match_case"
 )
@@ -1059,7 +1129,9 @@ _HANDLERS: dict[type, Any] = {
     ast.Call: Rewriter._call,
     ast.List: Rewriter._paused,
     ast.Tuple: Rewriter._paused,
-    ast.Set: Rewriter._paused,
+    ast.Set: Rewriter._set,
+    ast.Dict: Rewriter._dict,
+    ast.Subscript: Rewriter._subscript,
     ast.FormattedValue: Rewriter._joined,
     ast.FunctionDef: Rewriter._function,
     ast.AsyncFunctionDef: Rewriter._function,

@@ -1,15 +1,17 @@
 """Weights of structures, for C code that goes through all of one and meets shared parts again and again.
 
 `x = [x, x]`, sixty times, is sixty lists and more than 10**18 steps for `repr`, `==` and `hash`. So what is shown,
-compared or hashed and is no plain value is measured first. Each part is measured once; where there are cycles, the
-walk is made as `repr` makes it, up to the limit.
+compared or hashed and is no plain value is measured first: of two that are compared, one, as no more steps are taken
+than either has parts. Each part is measured once; where there are cycles, the walk is made as `repr` makes it, up to
+the limit.
 """
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import ChainMap, UserDict, UserList, deque
-from collections.abc import Iterator, MappingView
+from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
 from cellblock.guard.anatomy import lineage
@@ -27,7 +29,10 @@ _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items())
 _WRAPPERS = (types.SimpleNamespace, ChainMap, UserDict, UserList)
 """Classes that show what their attributes hold."""
 _WRAPPING, _VIEWING = frozenset(_WRAPPERS), frozenset(_VIEWS)
-_HELD = _FLAT | _WRAPPING | _VIEWING | {dict, slice, BaseException, types.GenericAlias, MappingView}
+_ALIASES = frozenset((types.GenericAlias, types.UnionType))
+_HASHED = _ALIASES | {tuple, frozenset, slice}
+"""Types whose hash goes through their parts."""
+_HELD = _FLAT | _WRAPPING | _VIEWING | _ALIASES | {dict, slice, BaseException, MappingView}
 
 
 def holds(kind: type) -> bool:
@@ -38,14 +43,48 @@ def holds(kind: type) -> bool:
 def light(value: Any) -> Any:
     """The value, if what goes through all of it ends in reasonable time; else MemoryError."""
     kind = type(value)
-    if kind in PLAIN or not holds(kind):
-        return value
-    if kind in _FLAT and _is_flat(value):
+    if kind in PLAIN or (kind in _FLAT and _is_flat(value)) or not holds(kind):
         return value
     size = weigh(value)
     if size > MOST:
         raise MemoryError(f"a structure that shares its parts, of {size:.1g} parts in all [size]")
     return value
+
+
+def hashable(value: Any) -> Any:
+    """The same for what is hashed: a list, which cannot be, is not looked at."""
+    kind = type(value)
+    if kind in PLAIN or (kind is tuple and PLAIN.issuperset(map(type, value))) or _HASHED.isdisjoint(lineage(kind)):
+        return value
+    return light(value)
+
+
+def weighing(function: Any, look: Callable[[Any], Any] = light) -> Any:
+    """A function of C's that compares or hashes what it is given: that is looked at first."""
+
+    @functools.wraps(function)
+    def weighed(*given: Any, **named: Any) -> Any:
+        for one in given:
+            if type(one) not in PLAIN:
+                look(one)
+        for one in named.values():
+            look(one)
+        return function(*given, **named)
+
+    del weighed.__wrapped__
+    return weighed
+
+
+def keyed(key: Any) -> Any:
+    """A function by which things are compared, of whose results each is looked at; None for none."""
+    if key is None:
+        return None
+
+    def weighed(value: Any) -> Any:
+        found = key(value)
+        return found if type(found) in PLAIN else light(found)
+
+    return weighed
 
 
 def _is_flat(value: Any) -> bool:
@@ -118,6 +157,6 @@ def _parts(value: Any) -> Any:
         return [object.__getattribute__(value, "__dict__")]
     if MappingView in kinds:
         return [MappingView._mapping.__get__(value)]  # type: ignore[attr-defined]
-    if types.GenericAlias in kinds:
+    if not _ALIASES.isdisjoint(kinds):
         return [value.__args__]
     return () if _VIEWING.isdisjoint(kinds) else list(value)

@@ -29,7 +29,7 @@ from cellblock.guard.imports import Importer, class_data, grants
 from cellblock.guard.matching import matcher
 from cellblock.guard.names import RESERVED, is_dunder
 from cellblock.guard.owndict import OwnDict
-from cellblock.guard.portions import fed
+from cellblock.guard.portions import hashed
 from cellblock.guard.printing import Input, Stream, printer
 from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
@@ -42,7 +42,7 @@ from cellblock.guard.stdlib.exponents import Decimal, Fraction
 from cellblock.guard.tables import BUILTIN_TYPES, Matching, Method, TypeAudit, audit, names
 from cellblock.guard.temporary import Unkept, entering
 from cellblock.guard.trusted import Rows, Trusted
-from cellblock.guard.weights import PLAIN, light
+from cellblock.guard.weights import PLAIN, hashable, light
 from cellblock.guard.written.library import Library
 from cellblock.policy import Policy
 
@@ -485,8 +485,9 @@ class World:
             spelling.FORMAT: sizes.formatted,
             spelling.DIGITS: sizes.digits,
             spelling.LIGHT: light,
+            spelling.HASHABLE: hashable,
             spelling.STEPPED: self.calls.stepped,
-            spelling.FED: fed,
+            spelling.FED: hashed,
             spelling.FOUND: found_in,
             spelling.SPREAD: steps.spread,
             spelling.PAUSE: steps.pause,

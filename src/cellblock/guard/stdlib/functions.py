@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
+from cellblock.guard.bounded import found_in
 from cellblock.guard.members import listed
 from cellblock.guard.names import is_dunder
 from cellblock.guard.portions import ticking
@@ -22,6 +23,7 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.hints import get_type_hints_of
 from cellblock.guard.steps import passing
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.weights import hashable, keyed, light, weighing
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -122,7 +124,9 @@ def _accumulate(world: World) -> Callable[..., Iterator[Any]]:
 
 def _groupby(world: World) -> Callable[..., Iterator[Any]]:
     def groupby(iterable: Any, key: Any = None) -> Iterator[Any]:
-        return itertools.groupby(iterable if key is None else passing(key, iterable), key)
+        if key is not None:
+            return itertools.groupby(passing(key, iterable), keyed(key))
+        return itertools.groupby(map(light, iterable) if hasattr(type(iterable), "__iter__") else iterable)
 
     return groupby
 
@@ -263,7 +267,16 @@ def _in_place(by: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]
     return lambda world: lambda a, b: function(a, by(a, b))
 
 
+def _weighing(name: str, look: Callable[[Any], Any] = light) -> Callable[[World], Any]:
+    function = weighing(getattr(operator, name), look)
+    return lambda world: function
+
+
 _SIZED = {
+    **{name: _weighing(name) for name in names("eq ne lt le gt ge sub and_ or_ xor isub iand ior ixor")},
+    **{name: _weighing(name, hashable) for name in names("getitem setitem delitem")},
+    "contains": lambda world: lambda a, b: found_in(b, a),
+    "indexOf": lambda world: lambda a, b: operator.indexOf(a, light(b)),
     "mul": lambda world: sizes.multiply,
     "pow": lambda world: lambda a, b: sizes.power(a, b),
     "lshift": lambda world: sizes.shift,

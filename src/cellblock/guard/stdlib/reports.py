@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.signatures import signature_of
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -24,7 +25,7 @@ def shown(error: BaseException | None, *, chain: bool = True) -> str:
     """An exception as text: the lines of the cell's own frames, with nothing of those between."""
     if error is None:
         return "NoneType: None\n"
-    found = traceback.TracebackException.from_exception(error, lookup_lines=False)
+    found = traceback.TracebackException.from_exception(light(error), lookup_lines=False)
     waiting = [found]
     while waiting:
         one = waiting.pop()
@@ -69,7 +70,7 @@ def _print_exception(world: World) -> Callable[..., None]:
 
 
 def _exception_only(world: World) -> Callable[..., list[str]]:
-    return lambda *given: traceback.format_exception_only(_error(given))
+    return lambda *given: traceback.format_exception_only(light(_error(given)))
 
 
 # ------------------------------------------------------------------------------------ inspect

@@ -7,6 +7,7 @@ import bisect
 import collections
 import collections.abc
 import enum
+import heapq
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.stdlib import copies, records
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
+from cellblock.guard.weights import PLAIN, keyed, light
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -65,12 +67,58 @@ def _insort(name: str) -> Callable[[World], Callable[..., None]]:
     def make(world: World) -> Callable[..., None]:
         def insort(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
             world.gates.read(a, "insert")
-            function(a, x, lo, len(a) if hi is None else hi, key=key)
+            function(a, light(x), lo, len(a) if hi is None else hi, key=keyed(key))
 
         insort.__name__ = insort.__qualname__ = name
         return insort
 
     return make
+
+
+def _bisect(name: str) -> Callable[[World], Callable[..., int]]:
+    function: Any = getattr(bisect, name)
+
+    def sought(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> int:
+        found: int = function(a, light(x), lo, hi, key=key)
+        return found
+
+    return lambda world: sought
+
+
+def _merging(world: World) -> Callable[..., Iterator[Any]]:
+    def merge(*iterables: Any, key: Any = None, reverse: Any = False) -> Iterator[Any]:
+        return heapq.merge(*(map(light, one) for one in iterables), key=keyed(key), reverse=reverse)
+
+    return merge
+
+
+def _heapify(world: World) -> Callable[[Any], None]:
+    def heapify(heap: Any, /) -> None:
+        for one in list.__iter__(heap) if isinstance(heap, list) else ():
+            light(one)
+        heapq.heapify(heap)
+
+    return heapify
+
+
+def _heaping(name: str) -> Callable[[World], Callable[[Any, Any], Any]]:
+    """A function that puts an item into a heap: that is looked at, as all that the heap holds would be too much."""
+    function: Any = getattr(heapq, name)
+
+    def heaping(heap: Any, item: Any, /) -> Any:
+        return function(heap, item if type(item) in PLAIN else light(item))
+
+    return lambda world: heaping
+
+
+def _extremes(name: str) -> Callable[[World], Callable[..., list[Any]]]:
+    function: Any = getattr(heapq, name)
+
+    def extremes(n: Any, iterable: Any, key: Any = None) -> list[Any]:
+        found: list[Any] = function(n, map(light, iterable), keyed(key))
+        return found
+
+    return lambda world: extremes
 
 
 def _enums(name: str) -> Callable[[World], Any]:
@@ -178,13 +226,21 @@ AUDITS = (
     ModuleAudit(
         name="heapq",
         calling=names("merge nlargest nsmallest"),
-        members=names("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest")
+        members=names("heappop"),
+        replaced={
+            "heapify": _heapify,
+            "merge": _merging,
+            **{name: _extremes(name) for name in ("nlargest", "nsmallest")},
+            **{name: _heaping(name) for name in ("heappush", "heappushpop", "heapreplace")},
+        },
     ),
     ModuleAudit(
         name="bisect",
         calling=names("bisect bisect_left bisect_right insort insort_left insort_right"),
-        members=names("bisect bisect_left bisect_right"),
-        replaced={name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
+        replaced={
+            **{name: _bisect(name) for name in ("bisect", "bisect_left", "bisect_right")},
+            **{name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
+        },
     ),
     copies.audit_with(records.general_replace),
     ModuleAudit(
