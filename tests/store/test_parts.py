@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -379,6 +381,21 @@ def test_log_beside_the_file_is_kept_short(tmp_path: Path) -> None:
                 batch.commit(kind="cell", trees={})
         assert (tmp_path / "cells.db-wal").stat().st_size < 20 << 20
         assert (tmp_path / "cells.db").stat().st_size > 20 << 20
+
+
+def test_an_entry_that_is_appended_at_once_does_not_cut_off_the_log(tmp_path: Path) -> None:
+    """That takes the disk some time, and an event loop waits: here after a thread has brought it into the file."""
+    log = tmp_path / "cells.db-wal"
+    with open_store(f"sqlite:///{tmp_path}/cells.db") as store, store.hold("ana", "q3") as held:
+        with held.batch() as batch:
+            batch.put(random.Random(1).randbytes(4_000_000))  # for which a flush does not shorten it
+            batch.commit(kind="cell", trees={})
+        size = log.stat().st_size
+        with closing(sqlite3.connect(tmp_path / "cells.db")) as beside:
+            assert beside.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[0] == 0
+        assert held.append_at_once({"n": 1}) is not None
+        assert log.stat().st_size >= size > 4_000_000
+        assert [entry.value for entry in held.journal()] == [{"n": 1}]
 
 
 # --- collections ---

@@ -39,7 +39,6 @@ _SETTINGS = (
     "trusted_schema = OFF",
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
-    "journal_size_limit = 0",
 )
 _LARGE = 2**16
 """Bytes of a write that leaves room to those of others."""
@@ -303,16 +302,16 @@ class SqliteDatabase:
             raise _Full("the disk has too little room")
 
     def _shorten_log(self) -> None:
-        """Bring what the log holds into the file, and begin it anew: here, where the disk may be waited for.
+        """Bring what the log holds into the file, and cut it off: here, where the disk may be waited for.
 
-        Where that has no room for it, all stays in the log.
+        Where that has no room for it, all stays in the log. No other write cuts it off: an event loop may wait for it.
         """
         if self._path is None or self._read_only:
             return
         try:
             with self._reader() as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            with self._begun("UPDATE meta SET value = value WHERE name = 'format'"):
+            with self._begun("PRAGMA wal_checkpoint(TRUNCATE)"):  # not where it is read just now
                 self._written = os.stat(self._path).st_mtime_ns
         except sqlite3.Error as error:
             if _name(error) != "SQLITE_FULL":
