@@ -161,8 +161,8 @@ async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
     known = [one.partition("@")[2] for one in told["RepoDigests"]]
     if not known:
         raise ImageNotBuilt(f"{engine.said} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
-    untagged = re.sub(r":[^/]*\Z", "", name)
-    return _Base(f"{untagged}@{known[0]}", known[0], python, machine)
+    head, slash, last = name.rpartition("/")
+    return _Base(f"{head}{slash}{last.partition(':')[0]}@{known[0]}", known[0], python, machine)
 
 
 def _python_of(told: dict[str, Any]) -> str:
