@@ -84,6 +84,8 @@ def _read(url: str) -> StoreUrl | StoreError:
             kind="postgresql", location=_location(found, options), schema=schema, objects=objects, shown=str(found)
         )
     nothing_more = not (found.host or found.user or found.password or options)
+    if found.scheme == "sqlite" and path == ":memory:":
+        return StoreError(f"{found} would be a file of that name", hint="a store in memory is memory:")
     if found.scheme == "sqlite" and path and path.isprintable() and nothing_more:
         location = os.path.expanduser(path)
         return StoreUrl(kind="sqlite", location=location, schema="", objects=objects, shown=str(found))
