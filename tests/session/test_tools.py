@@ -121,7 +121,9 @@ def test_result_that_is_not_portable_is_told(open_session: Callable[..., Session
 def test_wrong_arguments_are_refused_before_the_call(equipped: Session) -> None:
     cell = equipped.run("twice()")
     assert cell.error is not None
-    assert (cell.error.type, cell.error.message) == ("TypeError", "missing a required argument: 'number'")
+    told = "twice() missing a required argument: 'number'", "twice(number: int, times: int = 2, *, note: str = '')"
+    assert (cell.error.type, cell.error.message) == ("TypeError", "; it is ".join(told))
+    assert "inspect" not in cell.error.traceback
 
 
 @pytest.mark.parametrize(("kind", "caught"), [("value", "ValueError"), ("key", "KeyError"), ("os", "OSError")])

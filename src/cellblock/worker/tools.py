@@ -40,6 +40,8 @@ _MOST_UNANSWERED = 512
 """Calls that the host has not answered: it takes twice as many, those of threads included, for a broken protocol."""
 ENDED = ToolReply(call=0, error=("RuntimeError", "the cell that called this has ended"))
 """The answer to a call that nobody waits for any more."""
+_MOST_SAID = 500
+"""Characters of an error about the arguments of a call."""
 _BETWEEN = "functions of the host can be called while a cell runs, and none does"
 
 
@@ -84,10 +86,10 @@ class Tools:
         signature = _signature(spec)
 
         def plain(*args: object, **kwargs: object) -> object:
-            return self._call(name, signature.bind(*args, **kwargs))
+            return self._call(name, _bound(name, signature, args, kwargs))
 
         async def awaited(*args: object, **kwargs: object) -> object:
-            return await self._call_async(name, signature.bind(*args, **kwargs))
+            return await self._call_async(name, _bound(name, signature, args, kwargs))
 
         function: Any = awaited if spec["is_async"] else plain
         function.__name__ = function.__qualname__ = name
@@ -294,6 +296,20 @@ _OF_A_MESSAGE = {
     "__init__": FunctionType((lambda self, _: None).__code__, {}),
     "__str__": FunctionType((lambda self: self.args[0]).__code__, {}),
 }
+
+
+def _bound(
+    name: str, signature: inspect.Signature, args: tuple[object, ...], kwargs: dict[str, object]
+) -> inspect.BoundArguments:
+    """Arguments by the parameters they are for; TypeError, as of a function of that name."""
+    try:
+        return signature.bind(*args, **kwargs)
+    except TypeError as error:
+        shown = [
+            one if one.annotation is one.empty else one.replace(annotation=Shown(one.annotation))
+            for one in signature.parameters.values()
+        ]
+        raise TypeError(f"{name}() {error}; it is {name}{inspect.Signature(shown)}"[:_MOST_SAID]) from None
 
 
 def _signature(spec: Spec) -> inspect.Signature:
