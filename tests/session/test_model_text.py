@@ -46,6 +46,24 @@ ENDS = {
         "SyntaxError: invalid syntax\nhint: IPython's % and ! lines are not Python: leave % lines out, "
         "and run commands with subprocess.run",
     ),
+    "fences": (
+        "```python\nx = 1\n```",
+        "SyntaxError: invalid syntax\nhint: lines of ``` are not Python: give the code between them alone",
+    ),
+    "prompts": (
+        ">>> 1 + 1\n2",
+        "SyntaxError: invalid syntax\nhint: prompts are not Python: give the code alone, without >>> and ... "
+        "and without what it answered",
+    ),
+    "return": (
+        "x = 5\nreturn x",
+        "SyntaxError: 'return' outside function\nhint: a cell is no function: its last expression is its result",
+    ),
+    "IPython's help": (
+        "len?",
+        "SyntaxError: invalid syntax\nhint: IPython's ? is not Python: help(…) shows the same",
+    ),
+    "no await": ("async def f(): return 1\nf()", "\n[not run: write `await` before it]"),
     "changed Python": (
         "import builtins\nvars(builtins).clear()\nprint(1)",
         "NameError: name 'print' is not defined\n"

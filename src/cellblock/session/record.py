@@ -27,7 +27,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.session.unreached import Reach
 
-_MAGIC = re.compile(r"^[ \t]*+(?:%%?[a-z]|![^=])", re.MULTILINE)
+_NOT_PYTHON = {
+    "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)": re.compile(
+        r"^[ \t]*+(?:%%?[a-z]|![^=])", re.MULTILINE
+    ),
+    "lines of ``` are not Python: give the code between them alone": re.compile(r"^[ \t]*+```", re.MULTILINE),
+    "prompts are not Python: give the code alone, without >>> and ... and without what it answered": re.compile(
+        r"^[ \t]*+>>>", re.MULTILINE
+    ),
+    "IPython's ? is not Python: help(…) shows the same": re.compile(r"^[^\n#'\"?]*+\?\??+[ \t]*+$", re.MULTILINE),
+}
+"""Hints for what models write that Python does not take, by what tells it in the source."""
+_RETURNS = "'return' outside function"
 
 _LESS_MEMORY = "use less memory at a time, or raise ExecutionLimits(max_memory_mb=…)"
 _IN_TURN = (
@@ -425,8 +436,10 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
     hint, message = failure.hint, cut(failure.message, most)
     if failure.kind == "memory":
         hint, message = _LESS_MEMORY, message or "the cell ran out of memory"
-    elif failure.type == "SyntaxError" and _MAGIC.search(cell.source):
-        hint = "IPython's % and ! lines are not Python: leave % lines out, and run commands with session.shell(…)"
+    elif failure.type == "SyntaxError" and failure.message.startswith(_RETURNS):
+        hint = "a cell is no function: its last expression is its result"
+    elif failure.type == "SyntaxError":
+        hint = next((hint for hint, sign in _NOT_PYTHON.items() if sign.search(cell.source)), hint)
     elif failure.is_wrecked:
         hint = _WRECKED
     elif failure.type == "EOFError" and failure.message == _NO_INPUT:

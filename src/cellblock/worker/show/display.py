@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from io import BytesIO
 from sys import modules
-from types import MethodType
+from types import CoroutineType, MethodType
 from typing import Any
 
 from cellblock.outputs import DATAFRAME_MIME
@@ -39,6 +39,8 @@ def bundle(value: object, max_text: int) -> Bundle:
     Runs the value's own code. Whatever it raises costs the one part it was to give; the host's interrupt passes.
     """
     parts = Parts(max_text)
+    if type(value) is CoroutineType:
+        parts.note("not run: write `await` before it")
     for attempt in (_table, _figure, _image):
         try:
             known = attempt(value, parts)
