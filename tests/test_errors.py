@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
+import pickle
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -51,6 +53,19 @@ def test_an_error_says_printable_text_of_bounded_length(kind: type[CellblockErro
     assert PRINTABLE in said
     assert not set(said) & set(map(chr, [*range(9), *range(11, 32), *range(127, 160), 0x202E, 0xD800]))
     assert len(str(_quoting(kind, "x" * 40_000_000))) < 20_200
+
+
+@pytest.mark.parametrize("kind", sorted(_kinds(), key=lambda kind: kind.__qualname__))
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_an_error_can_be_copied_and_sent_to_another_process(
+    kind: type[CellblockError], again: Callable[[CellblockError], CellblockError]
+) -> None:
+    """A pool of processes waits for ever for an error that it cannot read."""
+    error = _quoting(kind, "a text")
+    error.add_note("a note")
+    told = again(error)
+    assert (type(told), str(told), told.args) == (kind, str(error), error.args)
+    assert repr(vars(told)) == repr(vars(error))
 
 
 def test_what_an_error_is_told_by_inside_stays_as_it_was_in_its_fields() -> None:

@@ -13,7 +13,7 @@ from cellblock.text import cut, inert
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Literal
+    from typing import Any, Literal
 
     ModelFailure = Literal[
         "setup", "key", "unknown", "context", "filtered", "refused", "quota", "rate", "server", "connection", "timeout",
@@ -38,6 +38,16 @@ class CellblockError(Exception):
     def __str__(self) -> str:
         message = super().__str__()
         return f"{message} ({self.hint})" if self.hint else message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copies, and for another process: a pool waits for ever for an error that it cannot read."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[CellblockError], args: tuple[object, ...], attributes: dict[str, object]) -> CellblockError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 def _printable(said: str) -> str:

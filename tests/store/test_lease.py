@@ -317,6 +317,63 @@ def test_store_that_is_forgotten_leaves_no_thread(url: str) -> None:
     assert not thread.is_alive()
 
 
+COPY = """
+import os, sys, threading, time
+from cellblock.store.sqlite import SqliteDatabase
+
+path, is_busy = sys.argv[1], sys.argv[2] == "busy"
+database = SqliteDatabase(path)
+for number in range(50):
+    database.once("INSERT INTO meta VALUES (?, ?)", f"before {number}", "x" * 2000)
+busy, left = threading.Event(), threading.Event()
+
+def write():
+    with database.writing():
+        busy.set()
+        left.wait()
+
+if is_busy:
+    from cellblock.hosting import forks
+    forks._CALL_SECONDS = 0.1
+    threading.Thread(target=write, daemon=True).start()
+    busy.wait()
+read, wrote = os.pipe()
+if not os.fork():
+    try:
+        own = SqliteDatabase(path)
+        for number in range(1500):
+            own.once("INSERT INTO meta VALUES (?, ?)", f"copy {number}", "x" * 100)
+            os.write(wrote, b".")
+    except BaseException as error:
+        os.write(wrote, str(error).encode())
+    finally:
+        os._exit(0)
+os.close(wrote)
+told = os.read(read, 1)
+left.set()
+database.close()  # the last one that has the file, as far as it knows
+while more := os.read(read, 4096):
+    told += more
+print(told.decode())
+"""
+
+
+def test_forked_copy_opens_the_same_file_anew_and_loses_nothing(tmp_path: Path) -> None:
+    """SQLite's own notes of who has the file locked are the parent's, and are copied; the locks are not."""
+    for attempt in range(5):
+        path = str(tmp_path / f"{attempt}.db")
+        done = subprocess.run([sys.executable, "-c", COPY, path, "idle"], capture_output=True, text=True, timeout=60)
+        assert done.stdout == "." * 1500 + "\n", done.stderr
+        names = {row[0] for row in SqliteDatabase(path).select("SELECT name FROM meta")}
+        assert {f"copy {number}" for number in range(1500)} <= names
+
+
+def test_forked_copy_does_not_open_a_file_that_was_in_use_at_the_fork(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", COPY, str(tmp_path / "cells.db"), "busy"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "was in use when this process was forked from another (close it there before" in done.stdout, done.stderr
+
+
 def test_forked_copy_of_the_process_cannot_write(url: str) -> None:
     with open_store(url) as store:
         held = store.hold("ana", "q3")

@@ -12,12 +12,14 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
+from cellblock.hosting.forks import Calls
 from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
@@ -92,6 +94,8 @@ class SqliteDatabase:
         with self._telling():
             self._writer = self._opened(migrations)
             self._note_files()
+        if self._path is not None:
+            _databases.add(self)
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
         def selected() -> list[Row]:
@@ -159,9 +163,10 @@ class SqliteDatabase:
         """Close the connections. Reads under way come to their end: a connection is closed by whoever took it out of
         the idle ones."""
         self._closed = True
-        self._close_idle()
-        with self._lock:
-            self._writer.close()
+        with _calls:
+            self._close_idle()
+            with self._lock:
+                self._writer.close()
 
     # --- time ---
 
@@ -181,7 +186,21 @@ class SqliteDatabase:
 
     # --- connections ---
 
+    def leave(self, is_clean: bool) -> None:
+        """In a copy of the process, which has no lock of the file, whatever SQLite has noted: have it forget that.
+
+        Where a call was under way it cannot, and the file is not opened here any more.
+        """
+        if is_clean:
+            with suppress(sqlite3.Error):
+                self._close_idle()
+                self._writer.close()
+        elif self._files is not None:
+            _in_use.add(self._files.file)
+
     def _opened(self, migrations: Migrations) -> sqlite3.Connection:
+        if self._path is not None and _in_use and _identity(self._path) in _in_use:
+            raise StoreError(f"{self._where} was in use when this process was forked from another", hint=_FORK)
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
         try:
@@ -395,8 +414,9 @@ class SqliteDatabase:
         if writes and self._read_only:
             raise StoreError(f"{self._where} cannot be written to", hint="its file or file system is read-only")
         try:
-            self._require_files()
-            yield
+            with _calls:
+                self._require_files()
+                yield
         except sqlite3.Error as error:
             told = self._told(error)
             if writes and _name(error).startswith(("SQLITE_FULL", "SQLITE_IOERR")):  # the second one for a quota
@@ -484,6 +504,7 @@ class SqliteDatabase:
 _IS_FULL, _ROOM = "has no room: its disk is full", "free some space; what was committed before is whole"
 _PUT_BACK = "put its file and the one that ends in -wal back, or close the session and open it where they are"
 _LOG_GONE = "its log, the file that ends in -wal, was deleted while it is open"
+_FORK = "close it there before, start processes with multiprocessing's spawn, or fork while nothing is saved"
 _REOPEN = "close it there: the last that has it saves what the log held"
 _REOPEN_ALL = "close it in all programs, and look at what it holds: what this program wrote last may not be in it"
 _OPENS = "its directory must exist, and be writable for this user"
@@ -551,6 +572,21 @@ def _make_private(path: str) -> None:
 
 def _beginning(rows: list[Row]) -> float | None:
     return clock.from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
+
+
+_databases: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
+_in_use: set[tuple[int, int] | None] = set()
+"""Files that this process cannot open: a call of another's thread was under way in them when it was forked."""
+
+
+def _left(is_clean: bool) -> None:
+    for database in list(_databases):
+        database.leave(is_clean)
+    if is_clean:
+        _databases.clear()
+
+
+_calls = Calls(_left)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
