@@ -55,7 +55,7 @@ def test_url_is_taken_apart(url: str, kind: str, location: str, schema: str, obj
     "url",
     [
         "", "cells.db", "/srv/cells.db", "sqlite:", "sqlite://", "sqlite:///", "sqlite://cells.db", "sqlite://host/cells.db",
-        "sqlite:cells.db", "sqlite:/srv/cells.db", "sqlite:///:memory:",
+        "sqlite:cells.db", "sqlite:/srv/cells.db", "sqlite:///:memory:", "sqlite:///%FF.db",
         "sqlite:///cells.db?mode=memory", "sqlite:///cells.db#x", "memory:name", "memory://x", "http://x/y", "mysql://x/y",
         "sqlite:///a\0b", "sqlite:///a\nb", "postgresql://h/d?schema=a;drop", 'postgresql://h/d?schema="x"',
         "postgresql://h/d?schema=", "postgresql://[::1/d", "sqlite:///x.db?objects",

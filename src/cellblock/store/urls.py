@@ -73,7 +73,7 @@ def _read(url: str) -> StoreUrl | StoreError:
     if found is None:
         return StoreError("this is not the URL of a store", hint=_HINT)
     options = dict(found.options)
-    objects, path = options.pop("objects", ""), unquote(found.path.removeprefix("/"))
+    objects, path = options.pop("objects", ""), unquote(found.path.removeprefix("/"), errors="surrogateescape")
     schema = options.pop("schema", "cellblock") if found.scheme.startswith("postgres") else ""
     if ("objects" in found.options and not objects) or ("://" in objects and not _is_bucket(parsed(objects))):
         return StoreError(f"the URL {found} names no place for objects", hint="objects=DIRECTORY or s3://bucket/prefix")
