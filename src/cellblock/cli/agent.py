@@ -37,10 +37,4 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--json", action="store_true", help="print the whole result as JSON on stdout")
     add("-q", "--quiet", action="store_true", help="say nothing of what happens meanwhile")
     options.add_session(parser, str(ExecutionLimits().max_output_bytes), levels=("isolated", "sandboxed", "local"))
-    parser.set_defaults(command=_ask)
-
-
-def _ask(arguments: argparse.Namespace) -> int:
-    from cellblock.cli.asking import execute
-
-    return execute(arguments)
+    parser.set_defaults(command=options.later("asking"))

@@ -11,7 +11,7 @@ from cellblock.cli.exits import DONE
 from cellblock.cli.export import Shelf
 from cellblock.cli.inside import Width
 from cellblock.cli.opening import Setup, Start
-from cellblock.cli.run import status_of
+from cellblock.cli.script import status_of
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer
 from cellblock.text import row

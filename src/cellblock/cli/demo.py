@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.cell import Cell
@@ -125,7 +124,7 @@ async def _warm_ms(session: AsyncSession) -> float:
         cell = await session.run("pass")
         times.append((time.perf_counter() - began) * 1e3)
         session.delete(cell.id)
-    return median(times)
+    return sorted(times)[len(times) // 2]
 
 
 def _write(session: AsyncSession, out: Path) -> list[Path]:

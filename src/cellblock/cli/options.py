@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,11 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
             "--private-path", action="append", default=[], dest="private_paths", metavar="PATTERN",
             help="it becomes private with the first file or mount that matches, as 'payroll*'; may be repeated",
         )  # fmt: skip
+
+
+def later(module: str) -> Callable[[argparse.Namespace], int]:
+    """A command whose module is imported once it is carried out: a parser is made of all of them, for --help."""
+    return lambda arguments: int(import_module(f"cellblock.cli.{module}").execute(arguments))
 
 
 def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
