@@ -164,9 +164,8 @@ def _sort(self: Any, /, *, key: Any = None, reverse: Any = False) -> None:
     values: list[Any] = self
     count = list.__len__(values)
     if count <= _SHORT:
-        if key is None and not plain(values):
-            key = light
-        list.sort(values, key=key if key is light else keyed(key), reverse=reverse)
+        by = light if key is None and not plain(values) else keyed(key)
+        list.sort(values, key=by, reverse=reverse)
         return
     keys = None if key is None else [key(one) for one in ticking(list.__iter__(values))]
     if keys is not None and len(keys) != list.__len__(values):

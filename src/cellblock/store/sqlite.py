@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
-from cellblock.hosting.forks import Calls
+from cellblock.hosting.forks import Calls, emptied
 from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
@@ -199,7 +199,7 @@ class SqliteDatabase:
             _in_use.add(self._files.file)
 
     def _opened(self, migrations: Migrations) -> sqlite3.Connection:
-        if self._path is not None and _in_use and _identity(self._path) in _in_use:
+        if self._path is not None and _identity(self._path) in _in_use:
             raise StoreError(f"{self._where} was in use when this process was forked from another", hint=_FORK)
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
@@ -574,7 +574,7 @@ def _beginning(rows: list[Row]) -> float | None:
     return clock.from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
 
 
-_databases: weakref.WeakSet[SqliteDatabase] = weakref.WeakSet()
+_databases: weakref.WeakSet[SqliteDatabase] = emptied(weakref.WeakSet())
 _in_use: set[tuple[int, int] | None] = set()
 """Files that this process cannot open: a call of another's thread was under way in them when it was forked."""
 
@@ -582,8 +582,6 @@ _in_use: set[tuple[int, int] | None] = set()
 def _left(is_clean: bool) -> None:
     for database in list(_databases):
         database.leave(is_clean)
-    if is_clean:
-        _databases.clear()
 
 
 _calls = Calls(_left)

@@ -349,9 +349,9 @@ class Checkpoints:
         and the next ones are waited for less long.
         """
         awaited = [one for one in self._memories() if not (one.gone or one.settled)]
-        with contextlib.suppress(TimeoutError), anyio.fail_after(_READY_SECONDS / (1 + self._late)):
+        with anyio.move_on_after(_READY_SECONDS / (1 + self._late)):
             for one in awaited:
-                await readable(one.channel.fileno(), _READY_SECONDS)
+                await anyio.wait_readable(one.channel)
         for one in awaited:
             one.gone = not one.settled
             self._late = self._late + 1 if one.gone else 0

@@ -171,7 +171,8 @@ class Link:
         """Around a wait for what the worker says, or its end: text and notices, which nobody reads meanwhile, do not
         end it. A pipe that is full has the worker wait for its reader.
         """
-        others = [one for one in (self.stdout, self.stderr, self.notices, self.alarm) if self._forget(one)]
+        known = (self.stdout, self.stderr, self.notices, self.alarm)
+        others = [one for one in known if one >= 0 and self._forget(one)]
         try:
             yield
         finally:
@@ -214,7 +215,7 @@ class Link:
                     if event is None and self.ready(0) & {self.pidfd}:
                         return None
                     if event is None:
-                        await readable(self._epoll.fileno())
+                        await anyio.wait_readable(self._epoll.fileno())
         except (WorkerGone, ProtocolError, TimeoutError):
             return None
 
@@ -323,7 +324,7 @@ class Link:
         """Wait no more for a descriptor, which at its end is readable for ever; False where nobody did."""
         try:
             self._epoll.unregister(descriptor)
-        except (OSError, ValueError):  # forgotten before, or there is none
+        except OSError:  # forgotten before
             return False
         return True
 
