@@ -138,7 +138,7 @@ class Journal:
         return entries
 
     def take_answers(self, step: str) -> tuple[Sequence[JSON], Share | None]:
-        """What functions gave a step, for its commit, and the share of that."""
+        """Answers that functions gave a step, for its commit, and the share of them."""
         if step != self._step:
             return [], None
         answers, self._answers, self._step = self._answers, [], ""

@@ -90,7 +90,7 @@ class Losses:
     # ------------------------------------------------------------------------- of commits
 
     def note(self, commit: str, now: Lacks) -> None:
-        """What a commit lacks, at which the session stands."""
+        """Note the lacks of a commit at which the session stands."""
         self.now = self._of[commit] = now
 
     async def compared(self, snapshot: Snapshot) -> Compared:
@@ -98,7 +98,7 @@ class Losses:
         return await to_thread.run_sync(_compared, snapshot, self.now)
 
     def take_up(self, commit: str, found: Compared, *, is_here: bool) -> None:
-        """What a commit lacks was found out; unless `is_here` the session has left it meanwhile."""
+        """Take up the lacks of a commit; unless `is_here` the session has left it meanwhile."""
         self._of[commit] = found.lacks
         if is_here:
             self.now, self._is_back = found.lacks, False

@@ -163,7 +163,7 @@ class Lasting:
         """
         if self._held.is_here:
             self._held.leave_soon()
-            self.committer.then = self._leave
+            self.committer.then = self._leave  # before it is looked: the commits may end meanwhile, in another thread
             if not self.committer.is_working:
                 self.committer.then = None
                 self._leave()

@@ -1,4 +1,4 @@
-"""Where a session stands in its history, and the commits that its steps led to."""
+"""The place of a session in its history, and the commits that its steps led to."""
 
 from __future__ import annotations
 
