@@ -6,7 +6,6 @@ carries a `hint`: what the caller can do about it.
 
 from __future__ import annotations
 
-import copyreg
 from contextlib import contextmanager
 
 from cellblock.text import cut, inert
@@ -42,7 +41,13 @@ class CellblockError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For copies, and for another process: a pool waits for ever for an error that it cannot read."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[CellblockError], args: tuple[object, ...], attributes: dict[str, object]) -> CellblockError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 def _printable(said: str) -> str:
