@@ -33,6 +33,7 @@ from cellblock import (
     ToolCall,
     UnpicklableError,
 )
+from cellblock.executors.local.turn import LocalTurn
 
 LOOP = "print('begun')\nwhile True: pass"
 
@@ -541,6 +542,27 @@ def test_session_that_is_dropped_without_close_ends_its_thread_and_says_so(unhea
     gc.collect()
     assert gone(mine)
     assert [str(one.message) for one in unheard if one.category is ResourceWarning] == ["a session was not closed"]
+
+
+def test_session_that_is_dropped_while_its_thread_is_late_ends_it(
+    unheard: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, goes_on = LocalTurn.tell, threading.Event()
+
+    def late(turn: LocalTurn, event: Any) -> None:
+        told(turn, event)
+        goes_on.wait()
+
+    monkeypatch.setattr(LocalTurn, "tell", late)
+    before = cellblock_threads()
+    session = Session(trust_level="local")
+    session.run("x = [1]")
+    mine = cellblock_threads() - before
+    del session
+    gc.collect()
+    goes_on.set()
+    assert gone(mine)
+    assert [one.category for one in unheard] == [ResourceWarning]
 
 
 def test_forked_copy_of_the_host_has_no_local_session(local: Session) -> None:

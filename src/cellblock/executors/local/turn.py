@@ -20,6 +20,10 @@ _MOMENT = 0.001
 _LOOK_SECONDS = 0.01
 
 
+def _nothing(*_: object) -> None:
+    return None
+
+
 class LocalTurn:
     """A turn. `tell` and `write` are called in the kernel's thread; `look` now and then, while somebody waits."""
 
@@ -51,6 +55,7 @@ class LocalTurn:
             elif isinstance(event, Finished | Died):
                 self._put_all(self._text.finish())
                 self.ended = True
+                self._take = self._look = _nothing  # which lead to the kernel: this thread may go on late
             self._put(event)
 
     def write(self, stream: str, text: str) -> None:
