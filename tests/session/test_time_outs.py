@@ -18,6 +18,17 @@ while others() and time.monotonic() < end: time.sleep(0.01)
 others()
 """
 """A session's processes but its first and its own, once those that are ending have; zombies are among them."""
+FORKING = """
+for _ in range(4):
+    if not os.fork():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        while True:
+            if not (child := os.fork()):
+                signal.pause()
+            os.kill(child, signal.SIGKILL)
+while True: pass
+"""
+"""Processes that fork all the time; a child that is left lives on."""
 SLOWLY = "def slowly():\n    end = time.monotonic() + 0.02\n    while time.monotonic() < end: pass\n"
 
 
@@ -123,6 +134,13 @@ def test_a_fork_bomb_ends_with_its_cell_and_processes_can_be_started_again(patie
 
 
 @pytest.mark.sampled(0)
+@pytest.mark.sampled(0)
+def test_a_process_that_is_being_forked_as_its_cell_ends_ends_too(patient: Session) -> None:
+    for _ in range(12):
+        time_out(patient, FORKING)
+        assert patient.run(OTHERS).value == []
+
+
 def test_spawned_programs_that_nobody_waits_for_give_their_places_back(patient: Session) -> None:
     source = "while True:\n    try: os.posix_spawn('/bin/sleep', ['sleep', '1000'], {})\n    except OSError: pass"
     time_out(patient, source)

@@ -109,3 +109,19 @@ def test_who_ran_between_two_looks_is_out_of_turn_though_both_find_it_standing_s
         found.append(look(these, pids))
     assert found[:2] == [0, 0]
     assert found[-1] > 4
+
+
+@pytest.mark.sampled(0)
+def test_who_was_forked_as_all_were_stopped_takes_turns_too(crowd: tuple[Crowd, list[int]]) -> None:
+    these, pids = crowd
+    late = pids[-1]  # its parent was in the middle of a fork
+    stop([late])
+    until(late, Stand.STILL)
+    these._known = set(pids[:-1])
+    these._stopped.discard(late)
+    these._queue.remove(late)
+    had_a_turn = False
+    for _ in range(MANY // 4 + 1):
+        look(these, pids)
+        had_a_turn = had_a_turn or holdings.stand(late) is Stand.RUNNING
+    assert had_a_turn

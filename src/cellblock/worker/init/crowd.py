@@ -42,6 +42,8 @@ class Crowd:
         self._stopped: set[int] = set()
         self._still: dict[int, int] = {}
         """Nanoseconds that those which were seen to obey had run by then."""
+        self._known: set[int] = set()
+        """Those that were seen at the last look since all were stopped: empty where no crowd is."""
         self._defied = self._obeyed = 0
         self.grows = False
         """True if a crowd that was new has just been stopped: there may be more of it by now."""
@@ -58,9 +60,11 @@ class Crowd:
         them continue. Else 0.
         """
         self._idle_threads(used, worker)
+        self._continue_late(used)
         busy = {process for process, ran in used.items() if ran and process != worker}
         self.grows = False
         if not self._stopped and len(busy) <= self._few:
+            self._known.clear()
             return 0
         defiant = self._defiant(used)
         new = set(islice(filter(_is_ready, busy.difference(self._queue)), self._many + 1))
@@ -82,6 +86,7 @@ class Crowd:
         """All processes were continued, by us: nobody waits any more."""
         self._stopped.clear()
         self._still.clear()
+        self._known.clear()
 
     def _take_turns(self, queue: list[int]) -> None:
         turn, rest = queue[: self._few], queue[self._few :]
@@ -99,8 +104,16 @@ class Crowd:
             os.kill(-1, signal.SIGSTOP)
         alive = set(self._processes())
         asleep = {process for process in alive if not used.get(process, 1) and process not in self._stopped}
+        self._known |= alive
         self._stopped = alive
         self._take_turns([*(alive - asleep - others)])
+
+    def _continue_late(self, used: Mapping[int, int]) -> None:
+        """Let those go on that came to be after all were listed, and stopped: a fork that was under way succeeds, and
+        the stop reaches its child."""
+        if self._known:
+            late, self._known = used.keys() - self._known, set(used)
+            _signal([p for p in late if holdings.stand(p) is not holdings.Stand.RUNNING], signal.SIGCONT)
 
     def _defiant(self, used: Mapping[int, int]) -> int:
         running = sum(used.get(process, 0) > _SLACK_NS and self._runs_on(process) for process in self._stopped)

@@ -22,23 +22,25 @@ _AFTER_THE_WORKER = 10
 _GONE_SECONDS = 10.0
 """Seconds to wait for the end of killed processes: it counts as a process until then. On a machine that is busy the
 kernel takes seconds to end some dozens."""
+_SOON_SECONDS = 0.001
 
 
 def end_all(spared: frozenset[int] = frozenset()) -> None:
     """Kill every other process of the namespace but those that are spared, and wait until they are gone.
 
-    One call stops or kills all: a process that is forking cannot slip through it.
+    One call kills all: a fork under way fails on that signal. Where some are spared, see `_end_each`.
     """
     if not spared and not holdings.may_be_branched():
         _signal_all(signal.SIGKILL)
-        _await(_ends(holdings.processes()))
+        _await(_ends(holdings.processes()), time.monotonic() + _GONE_SECONDS)
         return
-    _signal_all(signal.SIGSTOP)
-    doomed = [process for process in holdings.processes() if process not in spared]
-    ends = _ends(doomed)
-    _kill(doomed)
-    _signal_all(signal.SIGCONT)
-    _await(ends)
+    _end_each(
+        lambda: [
+            process
+            for process in holdings.processes()
+            if process not in spared and (life := holdings.life(process)) is not None and not life.ended
+        ]
+    )
 
 
 def hold_back(
@@ -56,19 +58,43 @@ def end_since(
 
     `began` is of the clock that goes on while the machine sleeps, in seconds; the kernel tells the age of a process in
     hundredths of a second, and one of the same hundredth counts as begun since. Processes from before live on, and so
-    do their children. All stand still meanwhile, so that none is forked that is not seen.
+    do their children.
     """
     if set(processes()) <= {worker, *spared}:
         return 0
+    tick = int(began * holdings.TICKS)
+    return _end_each(
+        lambda: _started_since(tick, worker, spared, processes),
+        lambda: holdings.stand(worker) in (holdings.Stand.STILL, holdings.Stand.ENDING),
+    )
+
+
+def _end_each(doomed: Callable[[], list[int]], forks_no_more: Callable[[], bool] = lambda: True) -> int:
+    """Kill those that are listed until none is left; how many they were.
+
+    All stand still meanwhile. A fork that is under way as they are stopped succeeds all the same, and its child is seen
+    after they were listed: so they are listed again when those that were killed are gone, and `forks_no_more` is true
+    of the one that lives on.
+    """
+    deadline, count = time.monotonic() + _GONE_SECONDS, 0
     _signal_all(signal.SIGSTOP)
     try:
-        doomed = _started_since(int(began * holdings.TICKS), worker, spared, processes)
-        ends = _ends(doomed)
-        _kill(doomed)
+        while True:
+            settled = forks_no_more()
+            if found := doomed():
+                count += len(found)
+                ends = _ends(found)
+                _kill(found)
+                _await(ends, deadline)
+            elif settled:
+                break
+            else:
+                time.sleep(_SOON_SECONDS)
+            if time.monotonic() > deadline:
+                break
     finally:
         _signal_all(signal.SIGCONT)
-    _await(ends)
-    return len(doomed)
+    return count
 
 
 def _started_since(tick: int, worker: int, spared: frozenset[int], processes: Processes) -> list[int]:
@@ -102,8 +128,7 @@ def _ends(processes: Iterable[int]) -> list[int]:
     return ends
 
 
-def _await(ends: list[int]) -> None:
-    deadline = time.monotonic() + _GONE_SECONDS
+def _await(ends: list[int], deadline: float) -> None:
     for end in ends:
         ready(end, seconds=deadline - time.monotonic())
         os.close(end)
