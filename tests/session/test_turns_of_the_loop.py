@@ -169,3 +169,38 @@ asyncio.run(main())
 def test_first_import_of_a_library_for_values_is_not_on_the_loop(way: str) -> None:
     done = subprocess.run([sys.executable, "-c", _FIRST_FRAME.replace("WAY", way)], capture_output=True, text=True)
     assert done.stdout == "1 (1, 1) [('numpy', False), ('pandas', False)]\n", done.stderr
+
+
+FORGED = """
+import json, os, socket, struct
+
+def send(head, *buffers):
+    whole = struct.pack("<II", len(buffers), len(head)) + b"".join(struct.pack("<Q", len(one)) for one in buffers)
+    whole += head + b"".join(buffers)
+    with socket.socket(fileno=os.dup(5)) as channel:
+        channel.setblocking(True)
+        for at in range(0, len(whole), 65_536):
+            channel.send((b"\\1" if at + 65_536 >= len(whole) else b"\\0") + whole[at : at + 65_536])
+
+told = dict(failure=None, duration_ms=1, cpu_ms=1, memory_peak=1, gained={}, dropped=[], unsaved={}, left=False)
+
+def finished(**more):
+    send(json.dumps({"is": "finished", "number": 1, **told, **more}, separators=(",", ":")).encode())
+"""
+FORGERIES = {
+    "a head": "send(b' ' * (95 << 20))",
+    "a buffer": "send(b'{}', bytes(95 << 20))",
+    "names that went": "finished(dropped=['a'] * 500_000)",
+    "names that came": "finished(gained={f'{n:x}': '' for n in range(280_000)})",
+    "quotes": "send(b'\"' * (8 << 20))",
+}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.threat("W7")
+@pytest.mark.parametrize("forged", FORGERIES)
+async def test_the_loop_goes_on_while_a_forged_message_is_taken(forged: str) -> None:
+    ticks = Ticks()
+    async with AsyncSession(limits=ExecutionLimits(max_memory_mb=1024)) as session, ticks.looking():
+        await session.run(f"{FORGED}\n{FORGERIES[forged]}")
+    assert ticks.longest < MOST / 2

@@ -24,7 +24,8 @@ _ITEM, _TEXT, _LIST, _OBJECT = 56, 48, 176, 232
 """Bytes that an item, a text beside its characters, a list and an object take, parsed and as what is made of them."""
 
 _DENSEST = 110
-_PIECE = 2**20
+_PIECE = 2**16
+"""Bytes of text that are gone through in one call, which lets no other thread run."""
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """Also one that does not end, so that no text of quotes and backslashes is gone through more than once."""
 _WHOLE = re.compile(rb'(?:[^"]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+', re.DOTALL)

@@ -12,7 +12,7 @@ from typing import get_args
 
 from cellblock.values import room
 from cellblock.values.pieces import loads
-from cellblock.wire.frames import MAX_BUFFERS, Buffer, Frame, ProtocolError
+from cellblock.wire.frames import MAX_BUFFERS, MAX_HEAD_BYTES, Buffer, Frame, ProtocolError
 from cellblock.wire.messages import (
     Awake,
     Bind,
@@ -32,7 +32,6 @@ from cellblock.wire.messages import (
     Wanted,
 )
 
-MAX_HEAD_BYTES = 8 * 2**20
 MAX_HEAD_ROOM = 64 * 2**20
 """Most memory of an event beside its buffers: as it comes, and as it is once it has been read."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 PACKET_BYTES = 64 * 1024
 MAX_FRAME_BYTES = 96 * 2**20
 MAX_BUFFERS = 65_536
+MAX_HEAD_BYTES = 8 * 2**20
 
 _COUNTS = struct.Struct("<II")
 _MORE, _LAST = b"\0", b"\1"
@@ -61,17 +62,18 @@ def _cut(parts: Sequence[Buffer]) -> Iterable[bytes]:
 
 
 class Assembler:
-    """Puts packets together again; refuses a frame that is malformed or larger than `max_bytes`."""
+    """Puts packets together again; refuses a frame that is malformed or larger than `max_bytes`, of which the head may
+    have `max_head`.
+    """
 
-    def __init__(self, max_bytes: int = MAX_FRAME_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._parts: list[bytes] = []
-        self._size = 0
+    def __init__(self, max_bytes: int = MAX_FRAME_BYTES, max_head: int = MAX_HEAD_BYTES) -> None:
+        self._max_bytes, self._max_head = max_bytes, max_head
+        self._whole = bytearray()
 
     @property
     def pending(self) -> bool:
         """True if a frame has begun and not ended."""
-        return bool(self._parts)
+        return bool(self._whole)
 
     def feed(self, packet: bytes) -> Frame | None:
         """Take one packet; the frame it completes, or None when more must come."""
@@ -80,21 +82,18 @@ class Assembler:
         # all packets but a frame's last are full, so that many small ones cost no more than their bytes
         if flag not in (_MORE, _LAST) or size > PACKET_BYTES or (flag == _MORE and size < PACKET_BYTES):
             raise ProtocolError("malformed packet")
-        self._size += size
-        if self._size > self._max_bytes:
+        if len(self._whole) + size > self._max_bytes:
             raise ProtocolError(f"frame larger than {self._max_bytes} bytes")
-        if flag == _LAST and not self._parts:
-            self._size = 0
-            return _parse(payload)
-        self._parts.append(payload)
+        if flag == _LAST and not self._whole:
+            return _parse(payload, self._max_head)
+        self._whole += payload  # where it stands, as a rule: to join the parts of 96 MB would take 100 ms at once
         if flag == _MORE:
             return None
-        whole = b"".join(self._parts)
-        self._parts, self._size = [], 0
-        return _parse(whole)
+        whole, self._whole = self._whole, bytearray()
+        return _parse(whole, self._max_head)
 
 
-def _parse(whole: bytes) -> Frame:
+def _parse(whole: bytes | bytearray, max_head: int) -> Frame:
     if len(whole) < _COUNTS.size:
         raise ProtocolError("frame shorter than its prefix")
     count, head_length = _COUNTS.unpack_from(whole)
@@ -104,9 +103,11 @@ def _parse(whole: bytes) -> Frame:
     at = _COUNTS.size + 8 * count
     if at + head_length + sum(lengths) != len(whole):
         raise ProtocolError("frame length does not match its prefix")
-    head = whole[at : at + head_length]
+    if head_length > max_head:
+        raise ProtocolError(f"frame whose head is larger than {max_head} bytes")
+    view, buffers = memoryview(whole).toreadonly(), []
+    head = bytes(view[at : at + head_length])
     at += head_length
-    view, buffers = memoryview(whole), []
     for length in lengths:
         buffers.append(view[at : at + length])
         at += length

@@ -11,8 +11,8 @@ from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
 from threading import RLock
 
 from cellblock.hosting import sockets
-from cellblock.wire.codec import MAX_HEAD_BYTES, decode_request, encode_event, oversized
-from cellblock.wire.frames import PACKET_BYTES, Assembler, Frame, packets
+from cellblock.wire.codec import decode_request, encode_event, oversized
+from cellblock.wire.frames import MAX_HEAD_BYTES, PACKET_BYTES, Assembler, Frame, packets
 from cellblock.wire.messages import Display, Event, Failure, Finished, Request
 from cellblock.wire.packed import pack_event, unpack_request
 from cellblock.worker import exits
@@ -52,7 +52,7 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._bind(connection)
-        self._assembler = Assembler(max_bytes=2**40)  # the host bounds what it sends
+        self._assembler = Assembler(max_bytes=2**40, max_head=2**40)  # the host bounds what it sends
         self._buffer = bytearray(PACKET_BYTES + 1)
         self._view = memoryview(self._buffer)
         self._checkpoint = -1

@@ -347,17 +347,23 @@ class Link:
         """The large event that came last, read in a thread."""
         assert self.large is not None
         try:
-            event = await to_thread.run_sync(decode_event, self.large, limiter=anyio.CapacityLimiter(1))
+            event, known = await to_thread.run_sync(self._read, self.large, limiter=anyio.CapacityLimiter(1))
         except ProtocolError:
             self.large = None
             raise
         self.large = None  # not before: a wait that is cancelled before the thread begins has read nothing
-        return self._taken(event)
+        return self._taken(event, known)
 
-    def _taken(self, event: Event | None) -> Event | None:
+    def _read(self, frame: Frame) -> tuple[Event, tuple[dict[str, str], int] | None]:
+        """An event, and what is known of names after it: of hundreds of thousands that takes its time, too."""
+        event = decode_event(frame)
+        return event, self._known_after(event) if isinstance(event, Finished) else None
+
+    def _taken(self, event: Event | None, known: tuple[dict[str, str], int] | None = None) -> Event | None:
         event = self._connection.take(event)
         if isinstance(event, Finished):
-            self._note(event)
+            self.left = event.left
+            self.names, self._name_chars = known or self._known_after(event)
         return event
 
     def _receive(self) -> tuple[bytes | None, int]:
@@ -382,20 +388,21 @@ class Link:
         self.names = dict(names)
         self._name_chars = sum(len(name) + len(kind) for name, kind in names.items())
 
-    def _note(self, event: Finished) -> None:
-        self.left = event.left
-        if event.dropped or event.gained:
-            self.names = dict(self.names)  # checkpoints hold the ones before
+    def _known_after(self, event: Finished) -> tuple[dict[str, str], int]:
+        """The names that are known after a request, and how many characters they and their types have."""
+        if not (event.dropped or event.gained):
+            return self.names, self._name_chars
+        names, chars = dict(self.names), self._name_chars  # checkpoints hold the ones before
         for name in event.dropped:
-            kind = self.names.pop(name, None)
-            self._name_chars -= 0 if kind is None else len(name) + len(kind)
+            kind = names.pop(name, None)
+            chars -= 0 if kind is None else len(name) + len(kind)
         for name, kind in event.gained.items():
-            before = self.names.get(name)
+            before = names.get(name)
             more = len(kind) - len(before) if before is not None else len(name) + len(kind)
-            full = self._name_chars + more > _MAX_NAME_CHARS or (before is None and len(self.names) >= _MAX_NAMES)
-            if not full:
-                self.names[name] = kind
-                self._name_chars += more
+            if not (chars + more > _MAX_NAME_CHARS or (before is None and len(names) >= _MAX_NAMES)):
+                names[name] = kind
+                chars += more
+        return names, chars
 
     def close(self) -> None:
         """Give every descriptor back, at once or when the one who waits for them has been woken. Safe to call twice."""
