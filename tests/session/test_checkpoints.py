@@ -12,6 +12,7 @@ import pytest
 from family_tree import below, soon
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, Session
+from cellblock.worker import control
 from cellblock.worker.checkpoint import descriptors
 
 LIMITS = ExecutionLimits(timeout_seconds=2, interrupt_grace_seconds=0.2, max_memory_mb=256)
@@ -213,3 +214,38 @@ def test_the_first_process_is_hidden_again_after_a_set_back(depth: int, open_ses
         if depth:
             session.undo()  # to a frozen copy
             assert owner() == 0
+
+
+PASSES_ITSELF_OFF = f"""
+import contextlib, os, socket, stat, time
+ends = [end for end in range(6, 64) if os.path.exists(f"/proc/self/fd/{{end}}")]
+ends = [os.dup(end) for end in ends if stat.S_ISSOCK(os.fstat(end).st_mode)]
+pid = os.fork()
+if not pid:
+    os.setsid()
+    for end in ends:
+        with contextlib.suppress(OSError):
+            socket.socket(fileno=end).send({control.READY!r})
+    for beat in range(100_000):
+        time.sleep(0.01)
+        with open("beat", "w") as file: file.write(str(beat))
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.sampled(0)
+@pytest.mark.threat("W7")
+def test_process_that_passes_itself_off_as_a_frozen_copy_is_frozen(session: Session) -> None:
+    session.run("x = 0")
+    session.run(PASSES_ITSELF_OFF)
+    session.run("x = 1")
+    session.run("x = 2")
+    session.undo()
+    assert session.run("x").value == 1
+
+    def beat() -> object:
+        return session.run("open('beat').read() if os.path.exists('beat') else ''").value
+
+    before = beat()
+    session.run("time.sleep(0.5)")
+    assert beat() == before

@@ -42,6 +42,14 @@ LEFT = {
     ),
     "process of a process": "subprocess.run(['sh', '-c', '(sleep 0.2; echo done > out.txt) &'])",
     "forked process": "if not os.fork():\n    act()\n    os._exit(0)",
+    "process that hears no signal": (
+        "if not os.fork():\n    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
+        "    act()\n    time.sleep(60)"
+    ),
+    "ended process of a process, which heard no signal": (
+        "if not os.fork():\n    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n"
+        "    if not os.fork(): act()\n    os._exit(0)"
+    ),
 }
 
 

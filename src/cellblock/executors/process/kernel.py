@@ -403,22 +403,26 @@ class ProcessKernel(LinkedKernel):
         return SavedFiles()
 
     async def _capture(self, number: int | None, seconds: float) -> Captured:
-        from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
-
         await self._checkpoints.pids()
         state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
         if state is None or state.memory is None or not state.memory.pid():
             raise CaptureFailed("the session has no checkpoint to save", hint="run a cell, then try again")
+        with self._shell.speaking(state.memory.pid()):
+            return await self._capture_from(state.memory, state.number, seconds)
+
+    async def _capture_from(self, memory: Frozen, number: int, seconds: float) -> Captured:
+        from cellblock.executors.process.capture import Captured, scribe_ends  # most sessions are not saved
+
         *_, root = line = self._line()
         with contextlib.ExitStack() as undo:
-            with await _apart(state.memory, CaptureFailed, sole=False) as apart:
-                admitted = undo.enter_context(await root._shell.admit(state.memory.number(len(line) - 1)))
+            with await _apart(memory, CaptureFailed, sole=False) as apart:
+                admitted = undo.enter_context(await root._shell.admit(memory.number(len(line) - 1)))
                 stream, end = scribe_ends()
                 with end:
                     undo.enter_context(stream)
                     files = self._saved
-                    listed = undo.enter_context(self._shell.capture(state.number, files.number))
-                    state.memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
+                    listed = undo.enter_context(self._shell.capture(number, files.number))
+                    memory.save(apart, {"seconds": int(seconds) + 1}, end.fileno())
             captured = Captured(
                 stream,
                 files,
@@ -430,7 +434,7 @@ class ProcessKernel(LinkedKernel):
                 admitted=(admitted,),
             )
             undo.pop_all()
-        self._captured = max(self._captured, state.number)
+        self._captured = max(self._captured, number)
         self._captures.add(captured)
         try:
             await captured.meet()
@@ -515,7 +519,8 @@ class ProcessKernel(LinkedKernel):
                 *_, root = line = self._line()
                 await root._shell.part(state.memory.number(len(line) - 1))
                 try:
-                    lost = await branch._part_from(self, state, processes)
+                    with self._shell.speaking(state.memory.pid()):
+                        lost = await branch._part_from(self, state, processes)
                 finally:
                     await root._shell.part(0)
             except BaseException:
@@ -598,7 +603,8 @@ class ProcessKernel(LinkedKernel):
         spared = await self._checkpoints.pids()
         more: dict[str, object] = {"number": state.number} if self._spec.limits.max_checkpoints else {}
         attaches = state.memory is None and self._stem is None
-        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, attaches=attaches, **more)
+        wakes = 0 if state.memory is None else state.memory.pid()
+        missed = await self._shell.sweep(spared=spared, forgotten=forgotten, attaches=attaches, wakes=wakes, **more)
         if self._enclosure.full:
             await to_thread.run_sync(self._enclosure.await_room)
         if state.unkept:

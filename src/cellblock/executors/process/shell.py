@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from cellblock.errors import CaptureFailed, CellblockError, IsolationUnavailable, SessionClosed
@@ -267,7 +267,8 @@ class Shell:
     async def sweep(self, **more: object) -> list[str]:
         """Kill every process of the session but init; `SessionClosed` when that is gone.
 
-        `spared` are processes to be left, `number` is what files are to go back to; those that could not are returned.
+        `spared` are frozen copies to be left, `wakes` is the one that goes on, 0 for none. `number` is what files go
+        back to; those that could not are returned.
         With `attaches` a worker is to be attached then: init can be looked into until it is told to seal.
         """
         self.tell("sweep", **more)
@@ -282,6 +283,15 @@ class Shell:
         if not answer["exported"]:
             raise CellblockError(f"this session cannot be branched: {answer['reason']}", hint="a branch needs /proc")
         return ends
+
+    @contextlib.contextmanager
+    def speaking(self, copy: int) -> Iterator[None]:
+        """Have init let a frozen copy run, by its number there, while it is spoken to."""
+        self.tell("speak", copy=copy)
+        try:
+            yield
+        finally:
+            self.tell("speak", copy=0)
 
     async def part(self, copy: int) -> None:
         """Have init let a frozen copy, by its number there, make the worker of a branch; 0 ends that."""

@@ -6,8 +6,10 @@ megabytes of each process: it is done only where it could be too much, after som
 and with pauses.
 
 A copy hides itself, from init too. Asked over its channel it opens a window: the file of `/proc` that tells what it
-holds, which cannot lie. One that does not counts in full. What a cell passes off as a copy shows by what it comes to
-hold: a frozen process holds no more than it did.
+holds, which cannot lie. One that does not counts in full.
+
+A copy is stopped but while somebody speaks to it. So whatever a cell passes off as one does not run either: not past
+the end of its cell, nor past an undo, nor does it come to hold more.
 """
 
 from __future__ import annotations
@@ -27,8 +29,6 @@ _PACE = 20.0
 """A count is not begun before so many times the processor time that the one before took."""
 _ANSWER_SECONDS = 0.5
 _SOON_SECONDS = 0.02
-_GROWN_BYTES = 8 * 2**20
-"""More than a copy needs to open its window."""
 _FASTEST = 16.0
 """Bytes that a process changes in a nanosecond, at most: what copies cost cannot have grown by more."""
 
@@ -47,25 +47,16 @@ class Copy:
         self.window = self.answer = -1
         self.asked = 0.0
         self.most = holdings.memory(process)
-        self._ran = holdings.processor_time(process)
 
     @property
     def newest(self) -> int:
         """The newest of its checkpoints."""
         return max(self.numbers)
 
-    def has_grown(self) -> bool:
-        """True if it holds more than it did when it was frozen: it is none."""
-        ran = holdings.processor_time(self.process)
-        if ran == self._ran:
-            return False
-        self._ran = ran
-        return holdings.memory(self.process) > self.most + _GROWN_BYTES
-
-    def kill(self) -> None:
-        """End it."""
+    def signal(self, number: signal.Signals) -> None:
+        """Stop it, have it go on, or end it."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.end, signal.SIGKILL)
+            signal.pidfd_send_signal(self.end, number)
 
     @property
     def ended(self) -> bool:
@@ -75,6 +66,7 @@ class Copy:
     def ask(self) -> None:
         """Have it open its window; the answer is to come on `answer`."""
         self.asked = time.monotonic()
+        self.signal(signal.SIGCONT)
         ours, theirs = control.pair()
         with theirs, sockets.adopted(os.dup(self.channel)) as channel:
             with contextlib.suppress(OSError):
@@ -114,6 +106,7 @@ class Budget:
         self._copies: list[Copy] = []
         self._leaving: list[Copy] = []
         self.spared = 1
+        self._spoken_to = 0
         self.reserved = False
         """True if the host is about to go back, to any of them, or is at it."""
         self._counting: Generator[None, None, int | None] | None = None
@@ -127,6 +120,21 @@ class Budget:
             self._copies.append(Copy(process, numbers, channel))
         except OSError:  # it is gone
             os.close(channel)
+        self.hold()
+
+    def speak(self, process: int) -> None:
+        """The host speaks to this copy, which is to run, and to no other; 0 for none."""
+        self._spoken_to = process
+        for copy in self._copies:
+            if copy.process == process:
+                copy.signal(signal.SIGCONT)
+        self.hold()
+
+    def hold(self) -> None:
+        """Have no copy run that nobody speaks to: whoever has all processes go on has them go on, too."""
+        for copy in self._copies:
+            if copy.process != self._spoken_to and copy.answer < 0:
+                copy.signal(signal.SIGSTOP)
 
     def share(self, number: int, earlier: int) -> None:
         """A checkpoint's copy is that of an earlier one."""
@@ -175,22 +183,18 @@ class Budget:
 
     def _end(self, copy: Copy) -> None:
         self._copies.remove(copy)
-        copy.kill()
+        copy.signal(signal.SIGKILL)
         self._leaving.append(copy)
 
     def gone(self) -> list[int]:
         """The checkpoints whose copies are no more, though nobody has let go of them.
 
-        The kernel has ended them, where memory was short; or they were no frozen copies, and end here.
+        The kernel has ended them, where memory was short.
         """
         numbers: list[int] = []
         if self.reserved:  # one of them is being woken, and does not stay as it was
             return numbers
-        for copy in tuple(self._copies):
-            if copy.has_grown():
-                copy.kill()
-            elif not copy.ended:
-                continue
+        for copy in [copy for copy in self._copies if copy.ended]:
             numbers += copy.numbers
             self._drop(copy)
         return numbers
@@ -248,6 +252,7 @@ class Budget:
                 if not ready(copy.answer) and now < copy.asked + _ANSWER_SECONDS:
                     return _SOON_SECONDS
                 copy.hear()
+        self.hold()
         return max(0.0, self._next - now)
 
     def _at_most(self, running: Collection[int]) -> int:

@@ -70,7 +70,7 @@ class Crowd:
         new = set(islice(filter(_is_ready, busy.difference(self._queue)), self._many + 1))
         self.grows = len(new) > self._many or (self._defied > 0 and not self._obeyed)
         if self.grows:
-            self._stop_all(used, frozen | {worker})
+            self._stop_all(used, worker, frozen)
             return defiant
         waited = [p for p in self._queue if p in used and (p in self._stopped or _is_ready(p))]
         if self._stopped or len(waited) + len(new) > self._many:
@@ -98,15 +98,15 @@ class Crowd:
         self._stopped = set(rest)
         self._still = {process: ran for process, ran in self._still.items() if process in self._stopped}
 
-    def _stop_all(self, used: Mapping[int, int], others: frozenset[int]) -> None:
-        """As `_take_turns`, of a crowd that is new: all stand still at once, while it is listed."""
+    def _stop_all(self, used: Mapping[int, int], worker: int, frozen: frozenset[int]) -> None:
+        """As `_take_turns`, of a crowd that is new: all stand still at once, while it is listed. The frozen stay so."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGSTOP)
-        alive = set(self._processes())
+        alive = set(self._processes()) - frozen
         asleep = {process for process in alive if not used.get(process, 1) and process not in self._stopped}
         self._known |= alive
         self._stopped = alive
-        self._take_turns([*(alive - asleep - others)])
+        self._take_turns([*(alive - asleep - {worker})])
 
     def _continue_late(self, used: Mapping[int, int]) -> None:
         """Let those go on that came to be after all were listed, and stopped: a fork that was under way succeeds, and

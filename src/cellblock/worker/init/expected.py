@@ -7,6 +7,7 @@ import select
 from collections.abc import Callable, Collection
 
 from cellblock.hosting import sockets
+from cellblock.hosting.waiting import ready
 from cellblock.worker import control
 
 
@@ -46,6 +47,12 @@ class Copies:
                 self._found(process, numbers, channel)
             else:
                 os.close(channel)
+
+    def hear_all(self) -> None:
+        """Take the word of those that have spoken."""
+        for channel in tuple(self._expected):
+            if ready(channel):
+                self.hear(channel)
 
     def drop(self, numbers: Collection[int]) -> None:
         """These checkpoints are none any more: a copy that is being made for no other ends when the host lets go."""

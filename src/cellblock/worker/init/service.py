@@ -57,6 +57,8 @@ class Service:
         self._captures = Captures(self._ready)
         self._history.spare = self._captures.drop_files
         self._peak: Peak | None = None
+        self._made: set[int] = set()
+        """Frozen copies and scribes whose end was not seen yet."""
         self._adopted = 0
         self._ended: dict[int, int] | None = None
         """Statuses of processes that ended between a sweep and word of the worker that was woken then: it may be done
@@ -77,6 +79,7 @@ class Service:
             "copy": self._copy,
             "adopt": self._adopt,
             "sweep": self._sweep,
+            "speak": self._speak,
             "hold back": self._hold_back,
             "end": self._end,
             "stirred": self._stirred,
@@ -143,6 +146,7 @@ class Service:
         pause, excess = self._watch.look()
         for number in self._budget.gone():
             control.tell(self._channel, {"gone": number})
+        self._budget.hold()
         sooner, too_old = self._budget.look(self._watch.running, self._watch.worker)
         if too_old is not None:
             self._let_go(too_old, "max_checkpoint_mb")
@@ -174,6 +178,7 @@ class Service:
         control.tell(self._channel, excess.told(self._watch.worker))  # before its death is seen
         if of_worker and not self._copies.being_made:  # else the host sweeps, which waits for those
             ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
+            self._budget.hold()
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(excess.process, signal.SIGKILL)
@@ -194,6 +199,7 @@ class Service:
     def _count_copies(self) -> None:
         """Leave out of the session's limits what the budget knows as copies."""
         self._watch.exempt(self._budget.frozen)
+        self._made |= self._budget.frozen
         self._quota.have(len(self._watch.frozen), making=self._copies.being_made)
 
     def _let_go(self, number: int, limit: str) -> None:
@@ -215,8 +221,9 @@ class Service:
     def _look_back(self, ended: int) -> None:
         if holdings.nested(ended):
             self._of_branches.append((ended, None))
-        if self._reaped < self._kept and _is_of_a_cell(ended):
+        if self._reaped < self._kept and self._is_of_a_cell(ended):
             self._reaped = self._kept
+        self._made.discard(ended)
 
     def _supervise(self, _message: Message, descriptors: list[int]) -> None:
         self._supervisor.expect(descriptors.pop())
@@ -270,6 +277,7 @@ class Service:
     def _adopt(self, message: Message, descriptors: list[int]) -> None:
         """A frozen copy was woken and is the worker now, or a branch's first process."""
         worker = self._adopted = self._supervisor.worker = _number(message["worker"])
+        self._made.discard(worker)
         ended, self._ended = self._ended, None
         if ended is not None and worker in ended:
             control.tell(self._channel, {"ended": worker, "status": ended[worker]})
@@ -287,20 +295,27 @@ class Service:
 
     def _sweep(self, message: Message, _descriptors: list[int]) -> None:
         """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
-        spared = frozenset(_numbers(message["spared"]))
+        self._copies.hear_all()
+        spared = self._budget.frozen.intersection(_numbers(message["spared"]))
         self._copies.forget()
         self._watch.exempt(spared)
         self._budget.reserved = True
         self._budget.retain(spared)
         self._budget.forget(_numbers(message["forgotten"]))
         ending.end_all(spared | self._captures.scribes)
+        self._budget.hold()
         root.repair_home(nested=self._nested)
         self._history.forget(_numbers(message["forgotten"]))
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
         prctl(PR_SET_DUMPABLE, bool(message["attaches"]))  # until it is sealed again
         self._reap()  # what was ended has changed nothing of the state that the session is put into
         self._reaped, self._ended = -1, {}
+        self._budget.speak(_number(message["wakes"]))
         control.send(self._channel, {"swept": True, "missed": _told(missed)})
+
+    def _speak(self, message: Message, _descriptors: list[int]) -> None:
+        """The host speaks to a frozen copy, 0 for none, which runs meanwhile."""
+        self._budget.speak(_number(message["copy"]))
 
     def _hold_back(self, message: Message, _descriptors: list[int]) -> None:
         """The worker is about to be interrupted."""
@@ -312,12 +327,13 @@ class Service:
         self._exempt(message["frozen"])
         spared = self._watch.frozen | self._captures.scribes
         count = ending.end_since(float(str(message["since"])), self._watch.worker, spared)
+        self._budget.hold()
         self._watch.continued()
         control.send(self._channel, {"count": count})
 
     def _stirred(self, message: Message, _descriptors: list[int]) -> None:
         """Tell if other processes than the worker may have changed anything since a checkpoint."""
-        others = (one for one in holdings.processes() if one != self._watch.worker and _is_of_a_cell(one))
+        others = (one for one in holdings.processes() if one != self._watch.worker and self._is_of_a_cell(one))
         alive = any(life is not None and not life.ended for life in map(holdings.life, others))
         control.send(self._channel, {"stirred": alive or self._reaped >= _number(message["since"])})
 
@@ -399,15 +415,21 @@ class Service:
     def _know_scribes(self) -> None:
         self._supervisor.saving = self._captures.copies
         self._watch.scribes = self._captures.scribes
+        self._made |= self._captures.scribes
         self._quota.saving(len(self._captures.scribes | self._captures.copies), self._captures.copies)
 
     def _exempt(self, frozen: object) -> None:
         self._watch.exempt(frozenset(_numbers(frozen)))
 
+    def _is_of_a_cell(self, process: int) -> bool:
+        """False for frozen copies, scribes, and the workers of branches, and for what looks like one while one is made.
 
-def _is_of_a_cell(process: int) -> bool:
-    """False for frozen copies, scribes, and the workers of branches: those are children of init once they are made."""
-    return not (holdings.nested(process) or holdings.is_copy(process))
+        They are children of init once they are made.
+        """
+        if process in self._made or holdings.nested(process):
+            return False
+        making = self._copies.being_made or self._captures.copies or self._supervisor.parting
+        return not (making and holdings.is_copy(process))
 
 
 def _told(paths: list[str]) -> list[str]:
