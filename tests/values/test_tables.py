@@ -60,6 +60,24 @@ def across(value: object) -> Any:
     return unpack(tuple(map(bytes, pack(encode(value)))))
 
 
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=list(FRAMES))
+def test_an_index_comes_out_equal(frame: pd.DataFrame) -> None:
+    pd.testing.assert_index_equal(across(frame.index), frame.index, exact=True)
+    pd.testing.assert_index_equal(across([frame.columns])[0], frame.columns, exact=True)
+
+
+def test_times_and_durations_come_out_as_those_of_the_standard_library() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    assert across([pd.Timestamp(2020, 1, 2, tz=zone), pd.Timedelta(seconds=1)]) == [
+        dt.datetime(2020, 1, 2, tzinfo=zone),
+        dt.timedelta(seconds=1),
+    ]
+    assert type(across({pd.Timestamp(2020, 1, 2): 1}).popitem()[0]) is dt.datetime
+    for finer in (pd.Timestamp(1), pd.Timedelta(1), pd.NaT):
+        with pytest.raises(NotPortable):
+            encode(finer)
+
+
 @pytest.mark.parametrize("name", FRAMES)
 def test_frame_comes_out_equal(name: str) -> None:
     pd.testing.assert_frame_equal(across(FRAMES[name]), FRAMES[name])

@@ -6,7 +6,7 @@ import datetime as dt
 import sys
 from array import array
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from fractions import Fraction
 from json.encoder import encode_basestring_ascii as quoted
@@ -19,10 +19,10 @@ from cellblock.text import type_name
 from cellblock.values import forms
 from cellblock.values.arrays import Parts, numpy_parts
 from cellblock.values.encode_leaf import LARGEST, NODE, SMALLEST, LeafWriter, plain
-from cellblock.values.fields import enum_member, fields_of
+from cellblock.values.fields import enum_member, fields_of, held_by, pairs_of
 from cellblock.values.forms import MAX_BYTES, MAX_DEPTH, Encoded, EnumName, NotPortable, Opaque, Record
 from cellblock.values.room import of_numbers
-from cellblock.values.tables import table_parts
+from cellblock.values.tables import moment_of, table_parts
 
 _PACKED_ITEMS = 128
 _CONTAINER = 64  # what a list costs of the budget by itself: its reader pays about as much for an empty one
@@ -33,17 +33,22 @@ _NONE, _BOOL, _INT, _FLOAT, _STR = map(id, (type(None), bool, int, float, str))
 _PLAIN = frozenset({_NONE, _BOOL, _INT, _FLOAT, _STR})
 
 
-def encode(value: object, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Encoded:
+_SHOWN = 200
+"""Characters of an item that is not portable."""
+
+
+def encode(value: object, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, max_opaque: int = 0) -> Encoded:
     """The portable form of `value`, or `NotPortable` saying why there is none.
 
     `max_bytes` bounds the tree as ASCII JSON without spaces and the buffers together; the walk stops at the
     first byte past it. A value that contains itself is too deep. Whatever reading the value raises, a
     tampered object's AttributeError or a MemoryError, makes it not portable; BaseException passes.
+    So many items may be `Opaque` where they are not portable: that runs their `__repr__`.
     """
     kind = type(value)
     if value is None or kind is bool or (kind is int and SMALLEST <= value <= LARGEST):  # type: ignore[operator]
         return Encoded(value)
-    writer = _Writer(max_bytes, max_depth)
+    writer = _Writer(max_bytes, max_depth, max_opaque)
     try:
         return Encoded(writer.tree(value, 0), tuple(writer.buffers), writer.room)
     except NotPortable:
@@ -81,9 +86,12 @@ class _Writer(LeafWriter):
         self.unhashable("dict")
         self.spend(2 * len(value))
         held = dict(value)  # another thread may add a key between the two walks
-        return {"dict": [self.keys(held, depth), self.items(list(held.values()), depth)]}
+        return self.of_pairs(list(held), list(held.values()), depth)
 
-    def keys(self, value: set[object] | frozenset[object] | dict[object, object], depth: int) -> object:
+    def of_pairs(self, keys: list[object], values: list[object], depth: int) -> object:
+        return {"dict": [self.keys(keys, depth), self.items(values, depth)]}
+
+    def keys(self, value: Collection[object], depth: int) -> object:
         """Members that the reader must be able to hash, and that stay distinct there."""
         self.spend(2 * len(value) + NODE)
         outer, self.is_key, before = self.is_key, True, self.stand_ins
@@ -193,13 +201,27 @@ class _Writer(LeafWriter):
         return {"record": [*head, self.items(values, depth)]}
 
     def rare(self, value: object, depth: int) -> object:
-        """Values known by more than their exact type: numpy's, pandas', members of enums, classes with fields."""
+        """Values known by more than their exact type, or an `Opaque` for an item of which nothing could be written."""
+        before = self.left, len(self.buffers)
+        try:
+            return self.known(value, depth)
+        except NotPortable as error:
+            if not (self.max_opaque and depth) or self.is_key or (self.left, len(self.buffers)) != before:
+                raise
+            self.max_opaque -= 1
+            return self.of_opaque(forms.opaque(value, max_repr=_SHOWN, reason=error.reason), depth)
+
+    def known(self, value: object, depth: int) -> object:
+        """Values of numpy and pandas, members of enums, classes with fields, and what derives from a built-in class."""
         found = numpy_parts(value)
         if found is not None:
             self.spend(len(found.dtype) + NODE)
             if found.shape is None:
                 return {"scalar": [found.dtype, self.blob(bytes(found.raw()))]}
             return self.array(found)
+        moment = moment_of(value)
+        if moment is not None:
+            return self.tree(moment, depth)
         table = table_parts(value)
         if table is not None:
             self.unhashable("table")
@@ -211,6 +233,13 @@ class _Writer(LeafWriter):
         fields = fields_of(value)
         if fields is not None:
             return self.record_of(type_name(value), list(fields), list(fields.values()), depth)
+        if not self.is_key:  # there a class of its own decides what is equal
+            pairs = pairs_of(value)
+            if pairs is not None:
+                return self.of_pairs(*pairs, depth)
+            held = held_by(value)
+            if held is not None:
+                return self.tree(held, depth)
         raise NotPortable(f"{type_name(value)} is not portable")
 
     def array(self, found: Parts) -> object:
@@ -245,6 +274,9 @@ _WRITERS: dict[int, _Write] = {
         (OrderedDict, _Writer.of_dict),
         (defaultdict, _Writer.of_dict),
         (deque, _Writer.of_list),
+        (type({}.keys()), _Writer.of_list),
+        (type({}.values()), _Writer.of_list),
+        (type({}.items()), _Writer.of_list),
         (range, _Writer.of_range),
         (slice, _Writer.of_slice),
         (dt.date, _Writer.of_date),

@@ -26,11 +26,12 @@ _BUFFER = 64  # bytes charged for a buffer's place on the wire
 class LeafWriter:
     """Writer of leaves: the budget left, the buffers so far, and a flag for keys of dicts and sets."""
 
-    __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_depth", "room", "stand_ins")
+    __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_depth", "max_opaque", "room", "stand_ins")
 
-    def __init__(self, max_bytes: int, max_depth: int) -> None:
+    def __init__(self, max_bytes: int, max_depth: int, max_opaque: int) -> None:
         self.max_bytes = self.left = max_bytes
         self.max_depth = max_depth
+        self.max_opaque = max_opaque
         self.buffers: list[Buffer] = []
         self.is_key = False
         self.stand_ins = 0

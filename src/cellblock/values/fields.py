@@ -9,16 +9,36 @@ from __future__ import annotations
 import dataclasses
 import sys
 from abc import ABCMeta
+from array import array
+from collections import deque
+from collections.abc import Callable
 from enum import Enum
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
+from typing import Any
 
 _mro_of = type.__dict__["__mro__"].__get__
 _namespace_of = type.__dict__["__dict__"].__get__
 _ABSENT = object()
+_ARGS = BaseException.__dict__["args"].__get__
 _ENUM, _TUPLE = id(Enum), id(tuple)
-_WITH_CONTENT = frozenset(
-    map(id, (int, float, complex, str, bytes, bytearray, list, dict, set, frozenset, BaseException, type))
-)
+_NAMESPACE_DICT = SimpleNamespace.__dict__["__dict__"].__get__
+_EXCEPTION, _NAMESPACE = id(BaseException), id(SimpleNamespace)
+_HELD: dict[int, Callable[[Any], object]] = {
+    id(int): int.__int__,
+    id(float): float.__float__,
+    id(complex): complex.__pos__,
+    id(str): str.__str__,
+    id(bytes): lambda value: bytes.__getitem__(value, slice(None)),
+    id(bytearray): bytearray.copy,
+    id(list): list.copy,
+    id(tuple): lambda value: tuple.__getitem__(value, slice(None)),
+    id(set): set,
+    id(frozenset): frozenset,
+    id(deque): lambda value: list(deque.__iter__(value)),
+    id(array): array.tolist,
+}
+"""What an instance of a derived class holds, as a plain value, copied by C that runs no method of its class."""
+_WITH_CONTENT = frozenset({*_HELD, *map(id, (dict, BaseException, type))})
 
 
 def enum_member(value: object) -> str | None:
@@ -29,8 +49,29 @@ def enum_member(value: object) -> str | None:
     return name if type(name) is str else None
 
 
+def held_by(value: object) -> object:
+    """The plain value that an array of Python's, or an instance of a class derived from a built-in one, holds.
+
+    None where it holds none, or more than that.
+    """
+    if _dataclass_names(type(value)) is None:
+        for base in _mro_of(type(value)):
+            if (held := _HELD.get(id(base))) is not None:
+                return held(value)
+    return None
+
+
+def pairs_of(value: object) -> tuple[list[object], list[object]] | None:
+    """Keys and values of an instance of a class derived from dict: a dict of them would run its keys' `__hash__`."""
+    if id(dict) not in map(id, _mro_of(type(value))) or _dataclass_names(type(value)) is not None:
+        return None
+    assert isinstance(value, dict)
+    return list(dict.keys(value)), list(dict.values(value))
+
+
 def fields_of(value: object) -> dict[str, object] | None:
-    """Field by field what a dataclass, pydantic model or named tuple holds; None for any other value.
+    """Field by field what a dataclass, pydantic model, named tuple, namespace or exception holds; None for any other
+    value.
 
     A dataclass that is also a list, a dict or the like holds more than its fields, so it is none.
     """
@@ -38,8 +79,12 @@ def fields_of(value: object) -> dict[str, object] | None:
     addresses = set(map(id, line))
     if _TUPLE in addresses:
         return _named_tuple(value)
+    if _EXCEPTION in addresses:
+        return {"args": _ARGS(value)}
     if addresses & _WITH_CONTENT:
         return None
+    if _NAMESPACE in addresses:
+        return dict(_NAMESPACE_DICT(value))
     names = _dataclass_names(type(value))
     if names is None:
         names = _model_names(type(value), addresses)

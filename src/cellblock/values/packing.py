@@ -9,7 +9,8 @@ import json
 
 from cellblock.values import room
 from cellblock.values.decode import decode
-from cellblock.values.forms import MAX_BYTES, Buffer, Encoded, MalformedValue, NotPortable
+from cellblock.values.encode import encode
+from cellblock.values.forms import MAX_BYTES, Buffer, Encoded, MalformedValue, NotPortable, opaque
 from cellblock.values.pieces import loads
 
 _dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -21,6 +22,24 @@ def pack(encoded: Encoded) -> tuple[Buffer, ...]:
     if encoded.room > room.MAX_ROOM or not room.fits(text, room.MAX_ROOM):
         raise NotPortable(f"more than {room.MAX_ROOM >> 20} MB to whoever reads it")
     return (text, *encoded.buffers)
+
+
+_STAND_INS = 100
+"""Items of a value that may be `Opaque`: the class of each makes what it shows."""
+
+
+def pack_or_opaque(value: object, max_bytes: int) -> tuple[Buffer, ...]:
+    """The buffers of a value, with an `Opaque` in place of an item that is not portable, or else of the whole value.
+
+    Runs the `__repr__` of what that stands for.
+    """
+    try:
+        return pack(encode(value, max_bytes=max_bytes, max_opaque=_STAND_INS))
+    except NotPortable as error:
+        reason = error.reason
+    except MemoryError:
+        reason = "there was no memory for its portable form"
+    return pack(encode(opaque(value, reason=reason)))
 
 
 def unpack(buffers: tuple[Buffer, ...]) -> object:

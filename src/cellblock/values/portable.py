@@ -15,9 +15,9 @@ and list stand for themselves; everything else is an object with one member whos
 BLOB is hexadecimal text below 1 KiB, else the number of a buffer. ITEMS is a list, or {"ints"} / {"floats"}:
 128 or more numbers of one kind are 8 bytes each, which Python packs and unpacks without a loop.
 
-Only exact types are portable, so no method of a value's own class ever runs: at `local` the encoder shares a
-process with the host (L9). The decoder takes the bytes as hostile (W7): it builds from the table above or
-raises `MalformedValue`.
+No method of a value's own class ever runs: at `local` the encoder shares a process with the host (L9). What
+derives from a built-in class goes as what it holds. `pack_or_opaque` alone shows what it stands for. The decoder takes
+the bytes as hostile (W7): it builds from the table above or raises `MalformedValue`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cellblock.values.forms import (
     Record,
     opaque,
 )
-from cellblock.values.packing import pack, unpack
+from cellblock.values.packing import pack, pack_or_opaque, unpack
 from cellblock.values.room import MAX_ROOM
 
 __all__ = [
@@ -54,5 +54,6 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_ROOM",
     "pack",
+    "pack_or_opaque",
     "unpack",
 ]

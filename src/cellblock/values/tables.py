@@ -1,10 +1,11 @@
-"""pandas' frames and series as plain values: the arrays of their columns, their own memory where that is in one piece.
+"""pandas' frames, series and indices as plain values: arrays of their columns, their own memory where in one piece.
 
 Taken apart where pandas is imported already, put together where it is installed. Arrow's format is not used: its
 reader trusts what it reads. Plain values have been checked by the decoder before they come to `read_table`:
 
     ("frame", AXIS, AXIS, [COLUMN, ...] or an array of two dimensions)    index, columns
     ("series", name, AXIS, COLUMN)
+    AXIS, of an index alone
     AXIS:    ("range", start, stop, step, name)  ("index", COLUMN, name)  ("levels", [COLUMN], [codes], [name])
     COLUMN:  an array  ("objects", [...])  ("text", dtype, [text or None])  ("zoned", array, time zone)
              ("masked", dtype, values, mask)  ("category", codes, COLUMN, ordered)
@@ -27,13 +28,14 @@ _MASKED = {
     "boolean": "BooleanArray",
 }
 _KINDS = "biufcmM"
+_INDICES = ("Index", *(f"{kind}Index" for kind in ("Range", "Multi", "Datetime", "Timedelta", "Categorical")))
 _UNITS = ("s", "ms", "us", "ns")
 _CATEGORIES = 4096
 """So many that are no texts: they are hashed, and other values than texts can be made to collide."""
 
 
 def table_parts(value: object) -> tuple[object, ...] | None:
-    """A frame or series taken apart; None for anything else. `NotPortable` for a column that has no row."""
+    """A frame, series or index taken apart; None for anything else. `NotPortable` for a column that has no row."""
     pandas = sys.modules.get("pandas")
     kind: Any = type(value)
     if pandas is None or not hasattr(pandas, "DataFrame"):
@@ -44,6 +46,21 @@ def table_parts(value: object) -> tuple[object, ...] | None:
     if kind is pandas.DataFrame:
         frame: Any = value
         return ("frame", _axis(pandas, frame.index), _axis(pandas, frame.columns), _columns(pandas, frame))
+    if id(kind) in {id(getattr(pandas, name)) for name in _INDICES}:
+        return _axis(pandas, value)
+    return None
+
+
+def moment_of(value: object) -> object:
+    """The datetime or timedelta that a time or duration of pandas' is; None for anything else, and for finer ones."""
+    pandas: Any = sys.modules.get("pandas")
+    kind: Any = type(value)
+    if pandas is None or not hasattr(pandas, "DataFrame"):
+        return None
+    if kind is pandas.Timestamp:
+        return kind.to_pydatetime(value) if value.nanosecond == 0 else None  # type: ignore[attr-defined]
+    if kind is pandas.Timedelta:
+        return kind.to_pytimedelta(value) if value.nanoseconds == 0 else None  # type: ignore[attr-defined]
     return None
 
 
@@ -93,14 +110,14 @@ def _column(pandas: Any, series: Any) -> object:
 
 
 def read_table(parts: list[object]) -> object:
-    """Security border: a frame or series from values made inside; `MalformedValue` where they make none.
+    """Security border: a frame, series or index from values made inside; `MalformedValue` where they make none.
 
     An `Opaque` where pandas or numpy is missing. What pandas raises is the fault of the values, whatever it is.
     """
     try:
         pandas: Any = imported("pandas")
     except ImportError:
-        kind = "Series" if parts[:1] == ["series"] else "DataFrame"
+        kind = {"series": "Series", "frame": "DataFrame"}.get(str(parts[0]) if parts else "", "Index")
         return Opaque(kind, f"<{kind}>", "pandas is not installed here (pip install 'cellblock[data]')")
     try:
         return _Builder(pandas).build(parts)
@@ -123,7 +140,9 @@ class _Builder:
                 return self._pandas.Series(values, index=axis, dtype=values.dtype, name=name, copy=False)
             case ["frame", index, labels, columns]:
                 return self._frame(self._axis(index), self._axis(labels), columns)
-        raise MalformedValue("neither frame nor series")
+            case ["range" | "index" | "levels", *_]:
+                return self._axis(parts)
+        raise MalformedValue("neither frame, series nor index")
 
     def _frame(self, index: Any, labels: Any, columns: object) -> object:
         if isinstance(columns, list):

@@ -431,13 +431,7 @@ class Worker:
 
     def _encode(self, value: object) -> Packed:
         """The portable form of a value, or of an `Opaque` that stands for it."""
-        try:
-            return Packed(portable.pack(portable.encode(value, max_bytes=self._value_bytes)))
-        except portable.NotPortable as error:
-            reason = error.reason
-        except MemoryError:
-            reason = "there was no memory for its portable form"
-        return Packed(portable.pack(portable.encode(portable.opaque(value, reason=reason))))
+        return Packed(portable.pack_or_opaque(value, self._value_bytes))
 
     def _equip(self, request: Equip) -> None:
         """Host functions are called by name from everywhere, as Python's own are, and are no names of the session's."""

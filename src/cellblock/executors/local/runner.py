@@ -375,10 +375,7 @@ class Runner:
 
     def _encode(self, value: object) -> tuple[portable.Buffer, ...]:
         """The portable form of a value, or of an `Opaque` that stands for it."""
-        try:
-            return portable.pack(portable.encode(value, max_bytes=self._value_bytes))
-        except portable.NotPortable as error:
-            return portable.pack(portable.encode(portable.opaque(value, reason=error.reason)))
+        return portable.pack_or_opaque(value, self._value_bytes)
 
     def _failure(self, error: BaseException) -> Failure | None:
         if isinstance(error, SystemExit) and error.code in (None, 0):
