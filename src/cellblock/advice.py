@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _PROGRAM = re.compile(
-    r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|"
+    r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|timeout=|"
     r"session\.[a-z]|session\[|state=|flush\(\)|isolated|the session a tool"
 )
 """Advice that only the program around a session can follow."""

@@ -42,6 +42,9 @@ class CellError:
     kind: ErrorKind = "raised"
     status: int | None = None
 
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}".removesuffix(": ")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
@@ -108,6 +111,7 @@ class Cell:
 
     `text` is what a model should read: every output and the error, cut to the session's output limit. `cut` is how many
     bytes of printed text the outputs lack, for the same limit.
+    `timeout_seconds` is the time limit that its call gave in place of the session's.
     `rolled_back` says that the session is as it was before this cell; `undone`, that it went back past the cell later.
     """
 
@@ -124,6 +128,7 @@ class Cell:
     rolled_back: bool = False
     undone: bool = False
     kind: CellKind = "python"
+    timeout_seconds: float | None = None
     result: Deferred = field(default=NOTHING, repr=False, compare=False)
 
     @property

@@ -48,8 +48,8 @@ class Traffic:
 
 def destinations(listed: Iterable[str]) -> tuple[Destination, ...]:
     """Destinations that `network=` lists, each "host:port" or "[address]:port"; ValueError names one that is not."""
-    if isinstance(listed, str):
-        raise TypeError(f'network is a list of "host:port", not the text {listed!r:.100}')
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise TypeError(f'network is a list of "host:port", not {listed!a:.100}')
     found: dict[Destination, None] = {}
     for one in listed:
         if not isinstance(one, str):

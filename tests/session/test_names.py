@@ -127,3 +127,9 @@ def test_names_of_a_branch_are_shown_beside_a_value_that_does_not_end(open_sessi
         assert found["y"].preview == "<not shown: its code did not come to an end>"
         branch.kill()
         assert branch.run("x, z").value == (1, 3)
+
+
+def test_session_says_which_names_it_has(session: Session) -> None:
+    before = set(session)
+    session.run("bound = 1")
+    assert ("bound" in session, "absent" in session, set(session) - before) == (True, False, {"bound"})

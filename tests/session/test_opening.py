@@ -95,7 +95,7 @@ def test_what_an_environment_executes_as_it_starts_stands_behind_walls(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"preload": "numpy"}, "preload is a list of modules, not the text 'numpy'"),
+        ({"preload": "numpy"}, "preload is a list of modules, not 'numpy'"),
         ({"preload": [3]}, "preload is a list of modules by their names, not of 3"),
         ({"seed": "x"}, "seed must be a whole number, not str"),
         ({"mounts": {"data": 3}}, "mounts must map names to paths, both str, not 'data' to 3"),

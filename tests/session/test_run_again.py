@@ -6,11 +6,14 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from cellblock import Cell, CellblockError, ExecutionLimits, Policy, Session, Versioned
 
+SLOW = "n = 0\nwhile n < 20_000_000: n += 1\na.append(1)"
+"""Takes longer than half a second."""
 BY_SOURCE = {"policy": Policy(modules=["math"])}
 """No state is saved: what came after the first commit is run again where the session is opened."""
 
@@ -167,3 +170,25 @@ def test_cell_that_is_run_again_and_fails_under_lower_limits_is_not_given_up(
         assert f"limits=ExecutionLimits({name}={value})" in refused.value.hint
     with Session("kept", state=Versioned(url), limits=ExecutionLimits(**before)) as session:  # type: ignore[arg-type]
         assert session.run("a").value == [1]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("options", [{}, BY_SOURCE], ids=["of the journal", "of a commit"])
+def test_cell_is_run_again_under_the_time_limit_that_its_call_gave(url: str, options: dict[str, Any]) -> None:
+    limits = ExecutionLimits(timeout_seconds=0.5)
+    program = f"""
+    import os
+    from cellblock import ExecutionLimits, Policy, Session, Versioned
+    options = {{"policy": Policy(modules=["math"])}} if {bool(options)} else {{}}
+    session = Session("kept", state=Versioned({url!r}), limits={limits!r}, **options)
+    session.run("a = []")
+    session.flush()
+    assert session.run({SLOW!r}, timeout=30).ok
+    if options:
+        session.flush()
+    os.kill(os.getpid(), 9)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
+    with Session("kept", state=Versioned(url), limits=limits, **options) as session:
+        assert session.run("a").value == [1]
+        assert session.notebook[1].timeout_seconds == 30

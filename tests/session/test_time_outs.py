@@ -8,7 +8,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from cellblock import AsyncSession, CellState, ExecutionLimits, Session
+from cellblock import AsyncSession, Cell, CellState, ExecutionLimits, Session
 
 OTHERS = """
 def others():
@@ -239,3 +239,25 @@ def test_module_of_the_session_that_does_not_end_is_interrupted_in_its_import(pa
     patient.files.write("endless.py", "import time\nwhile True: time.sleep(0.01)")
     time_out(patient, "import endless")
     assert patient.run("import sys\n'endless' in sys.modules").value is False
+
+
+@pytest.mark.parametrize(
+    "run", [Session.run, Session.shell, lambda *given, **more: list(Session.stream(*given, **more))[-1].cell]
+)
+def test_call_gives_a_time_limit_of_its_own(open_session: Callable[..., Session], run: Callable[..., Cell]) -> None:
+    session = open_session(limits=ExecutionLimits(timeout_seconds=0.5))
+    source = "sleep {}" if run is Session.shell else "import time; time.sleep({})"
+    longer, shorter = run(session, source.format(1), timeout=30), run(session, source.format(30), timeout=0.1)
+    assert longer.ok
+    assert (shorter.state, shorter.timeout_seconds) == (CellState.TIMEOUT, 0.1)
+    assert shorter.error is not None
+    assert shorter.error.message == "the cell ran longer than 0.1 s"
+    assert shorter.error.hint.startswith("do less in one cell, or call it with a larger timeout=;")
+    assert "timeout=" not in shorter.text  # which a model reads
+    assert session.rerun(longer.id).ok
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "5", True])
+def test_time_limit_that_is_no_number_of_seconds_is_refused(session: Session, timeout: float) -> None:
+    with pytest.raises(ValueError, match="timeout must be a number of seconds above 0, not "):
+        session.run("1", timeout=timeout)

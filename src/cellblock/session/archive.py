@@ -22,7 +22,7 @@ _CELL: dict[Any, object] = {
     "error": ({**_all("type message traceback hint", str), "kind": get_args(ErrorKind),
                ...: (range(-2**63, 2**63), None)}, None),
     "lost": [{**_all("name type reason remedy", str), ...: bool}], "usage": {...: (float, _COUNT)},
-    **_all("rolled_back undone has_value", bool), ...: (bool, _COUNT),
+    **_all("rolled_back undone has_value", bool), ...: (bool, _COUNT, float, None),
 }  # fmt: skip
 """The shape of a stored cell, for `fits`. Older ones lack `cut`, an error's status and parts of the usage."""
 

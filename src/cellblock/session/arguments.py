@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import math
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -50,6 +51,12 @@ def identifier(name: object, what: str) -> str:
     return as_read(name)
 
 
+def require_seconds(name: str, given: object) -> None:
+    """ValueError unless an argument is a number of seconds above 0."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
+        raise ValueError(f"{name} must be a number of seconds above 0, not {given!a:.80}")
+
+
 def require_text(**given: object) -> None:
     """The one check of text arguments, by their names: TypeError for what is no str, ValueError for half a character.
 
@@ -76,8 +83,8 @@ def require_kind(session: object, kind: type[T], what: str = "session") -> T:
 
 def modules_of(preload: Iterable[str]) -> tuple[str, ...]:
     """The names of modules that `preload=` lists."""
-    if isinstance(preload, str):
-        raise TypeError(f"preload is a list of modules, not the text {preload!r:.100}")
+    if isinstance(preload, str) or not isinstance(preload, Iterable):
+        raise TypeError(f"preload is a list of modules, not {preload!a:.100}")
     names = tuple(preload)
     for name in names:
         if not isinstance(name, str):

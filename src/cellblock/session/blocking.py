@@ -143,15 +143,19 @@ class Session:
         """The session's files, which its cells see as ordinary files."""
         return Files(self._session.files)
 
-    def run(self, source: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+    def run(
+        self, source: str, *, wait: bool = True, call_id: str | None = None, timeout: float | None = None
+    ) -> Cell:
         """Run one cell to its end. Ctrl-C, or another exception raised here meanwhile, ends the cell first.
+
+        `timeout`: seconds that it may take, in place of the session's `timeout_seconds`, more or fewer.
 
         A cell that has begun is interrupted, and killed after the grace; one that still waits never begins.
 
         `call_id` becomes the cell's id: 1 to 64 letters, digits, `_` or `-`. A second call of the same id runs nothing,
         and gives the cell that the first has run; one that another program began and did not end is such a cell, too.
         """
-        return self._run_now(source, wait, call_id)
+        return self._run_now(source, wait, call_id, timeout)
 
     def stream(
         self,
@@ -160,12 +164,13 @@ class Session:
         kind: Literal["python", "shell"] = "python",
         wait: bool = True,
         call_id: str | None = None,
+        timeout: float | None = None,
     ) -> Iterator[Event]:
         """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`.
 
-        `call_id`: see `run`.
+        `call_id` and `timeout`: see `run`.
         """
-        events = self._session.stream(source, kind=kind, wait=wait, call_id=call_id)
+        events = self._session.stream(source, kind=kind, wait=wait, call_id=call_id, timeout=timeout)
         try:
             while True:
                 self._session._require_here()
@@ -176,15 +181,17 @@ class Session:
             if self._session._is_here and not is_own_step():  # which drops them, and the loop then closes them
                 finish(events.aclose)
 
-    def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+    def shell(
+        self, command: str, *, wait: bool = True, call_id: str | None = None, timeout: float | None = None
+    ) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
 
-        `call_id`: see `run`.
+        `call_id` and `timeout`: see `run`.
         """
-        return self._in_turn(self._session.shell, command, wait=wait, call_id=call_id)
+        return self._in_turn(self._session.shell, command, wait=wait, call_id=call_id, timeout=timeout)
 
     def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
-        """Run a cell's source again, as a new execution with a new number in the same cell."""
+        """Run a cell's source again, as a new execution with a new number in the same cell, and its time limit."""
         return self._in_turn(self._session.rerun, cell_id, wait=wait)
 
     def delete(self, cell_id: str) -> None:
@@ -330,7 +337,12 @@ class Session:
         """Bind a name to a copy of any picklable value."""
         self._in_turn(self._session.set, name, value)
 
-    __contains__ = __iter__ = None  # or Python would ask for the names 0, 1, 2, …: `names()` tells which there are
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
+    def __iter__(self) -> Iterator[str]:
+        """The names that are bound, as `names` has them."""
+        return iter(self.names())
 
     @property
     def types(self) -> dict[str, str]:
@@ -366,14 +378,16 @@ class Session:
         cell: Cell = answer_of(self._run, *args)
         return cell
 
-    def _run(self, source: str, wait: bool, call_id: str | None, answer: Answer[Any]) -> None:
+    def _run(
+        self, source: str, wait: bool, call_id: str | None, timeout: float | None, answer: Answer[Any]
+    ) -> None:
         """On our loop: run a cell here and now where no other call is under way, in a task as far as it takes longer.
 
         A task costs more than a short cell. A call that has one came first, though it may not have begun yet.
         """
         session = self._session
         try:
-            execution = None if self._tasks or call_id is not None else session._begin_at_once(source)
+            execution = None if self._tasks or (call_id, timeout) != (None, None) else session._begin_at_once(source)
             cell = None if execution is None else session._end_at_once(execution)
         except BaseException as error:  # the caller's
             answer.give(error=meant(error))
@@ -383,7 +397,7 @@ class Session:
         elif execution is not None:
             in_task(self._tasks, partial(session._follow, execution), answer)
         else:
-            in_task(self._tasks, partial(session.run, source, wait=wait, call_id=call_id), answer)
+            in_task(self._tasks, partial(session.run, source, wait=wait, call_id=call_id, timeout=timeout), answer)
 
 
 def session_here(given: object) -> AsyncSession:

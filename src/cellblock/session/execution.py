@@ -90,6 +90,7 @@ class Execution:
         if passed is not None:
             self._recorder.traffic = lambda: kernel.traffic.since(passed)
         self._seconds = seconds
+        self._has_own_limit = draft.timeout_seconds is not None
         self._began = began
         self._deadline = self._began + seconds
         self._expired = False
@@ -198,7 +199,7 @@ class Execution:
             return None
         if self._full:
             return full_error(self._limits.max_host_mb, recovery=recovery)
-        return timeout_error(self._seconds, recovery=recovery) if self._expired else None
+        return timeout_error(self._seconds, recovery=recovery, given=self._has_own_limit) if self._expired else None
 
     async def _send_rest(self, turn: Turn) -> None:
         """Send what has to be waited for. A process that died while nothing ran is first replaced by another."""

@@ -67,6 +67,7 @@ class Journal:
             "number": draft.number,
             "kind": draft.kind,
             "source": draft.source,
+            "timeout": draft.timeout_seconds,
         }
         try:
             await self._log(entry)

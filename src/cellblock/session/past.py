@@ -71,6 +71,18 @@ class Replay:
     ended: bool = True
     ok: bool = True
     shown: str = ""
+    timeout_seconds: float | None = None
+
+    def draft(self) -> Cell:
+        """The cell before it runs again."""
+        return Cell(
+            id=self.id,
+            number=self.number,
+            kind=self.kind,
+            source=self.source,
+            state=CellState.RUNNING,
+            timeout_seconds=self.timeout_seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +237,7 @@ def _with(planned: Planned, value: Any) -> Planned:
     match value["do"], planned.do:
         case "begin", HostStep():
             cell = Replay(value["id"], value["number"], value["kind"], value["source"], ended=False)
-            return replace(planned, do=cell)
+            return replace(planned, do=replace(cell, timeout_seconds=value.get("timeout")))
         case "answer", _:
             return replace(planned, answers=(*planned.answers, _logged(value)))
         case "end", Replay() as begun:
@@ -361,8 +373,8 @@ def unrepeated(replay: Replay, why: str) -> Cell:
 
 
 def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
-    cell = Cell(id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING)
-    return failed_cell(cell, CellError(type=kind, message=message, hint=hint, kind="crashed"), _MOST_TOLD_BYTES)
+    error = CellError(type=kind, message=message, hint=hint, kind="crashed")
+    return failed_cell(replay.draft(), error, _MOST_TOLD_BYTES)
 
 
 def _logged(plain: Any) -> Logged:
@@ -388,8 +400,9 @@ def _planned(session: StoredSession, commit: Commit, before: Commit, led_to: str
     cell, _ = get_cell(session, detail["cell"]["@"])
     rolled_back, stopped = bool(detail.get("rolled_back")), bool(detail.get("stopped"))
     replay = Replay(
-        cell.id, cell.number, cell.kind, cell.source, rolled_back, stopped, ok=cell.ok, shown=digest_of(cell)
-    )
+        cell.id, cell.number, cell.kind, cell.source, rolled_back, stopped,
+        ok=cell.ok, shown=digest_of(cell), timeout_seconds=cell.timeout_seconds,
+    )  # fmt: skip
     kept = find_cell(session, rows_of(session, before.trees), cell.id)
     return Planned(step, replay, led_to, answers=answers, before=kept)
 

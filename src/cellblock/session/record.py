@@ -218,11 +218,8 @@ class Recorder:
             state = CellState.TIMEOUT if error.kind == "timeout" else CellState.ERROR
         if self.traffic is not None:
             usage = replace(usage, **asdict(self.traffic()))
-        return Cell(
-            id=self._cell.id,
-            number=self._cell.number,
-            source=self._cell.source,
-            kind=self._cell.kind,
+        return replace(
+            self._cell,
             state=state,
             outputs=tuple(self._outputs),
             error=error,
@@ -307,13 +304,16 @@ def full_error(megabytes: int, *, recovery: Recovery | None = None) -> CellError
     )
 
 
-def timeout_error(seconds: float, *, recovery: Recovery | None = None) -> CellError:
-    """The error of a cell that met its time limit; with a recovery, of one that had to be killed for it."""
-    hint = "do less in one cell, or raise ExecutionLimits(timeout_seconds=…)"
+def timeout_error(seconds: float, *, recovery: Recovery | None = None, given: bool = False) -> CellError:
+    """The error of a cell that met its time limit, `given` with its call; with a recovery, of one that had to be killed
+    for it.
+    """
+    kept = "what it did until then is kept" if recovery is None else _left(recovery)
+    more = "call it with a larger timeout=" if given else "raise ExecutionLimits(timeout_seconds=…)"
     return CellError(
         type="TimeoutError",
         message=f"the cell ran longer than {seconds:g} s",
-        hint=f"{hint}; {'what it did until then is kept' if recovery is None else _left(recovery)}",
+        hint=f"do less in one cell, or {more}; {kept}",
         kind="timeout",
     )
 

@@ -203,7 +203,8 @@ class AsyncSession(Versions):
         level = self.trust_level if self.walls == "full" else f"{self.trust_level}, {self.walls} walls"
         state = "closed" if self._closed else "asleep" if self._asleep else "open" if self._kernel else "not open"
         whose = "" if self.name is None else f"{self.name!r} of {self.user!r}, "
-        return f"<{type(self).__name__} {whose}{level}, {state}>"
+        private = ", private" if self._private else ""
+        return f"<{type(self).__name__} {whose}{level}, {state}{private}>"
 
     # ------------------------------------------------------------------------------- life
 
@@ -475,13 +476,17 @@ class AsyncSession(Versions):
 
     # ------------------------------------------------------------------------------ cells
 
-    async def run(self, source: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+    async def run(
+        self, source: str, *, wait: bool = True, call_id: str | None = None, timeout: float | None = None
+    ) -> Cell:
         """Run one cell to its end. What its code did wrong is `cell.error`, never an exception.
+
+        `timeout`: seconds that it may take, in place of the session's `timeout_seconds`, more or fewer.
 
         `call_id` becomes the cell's id: 1 to 64 letters, digits, `_` or `-`. A second call of the same id runs nothing,
         and gives the cell that the first has run; one that another program began and did not end is such a cell, too.
         """
-        return await self._to_end(source, "python", wait, call_id=call_id)
+        return await self._to_end(source, "python", wait, call_id=call_id, timeout=timeout)
 
     async def stream(
         self,
@@ -490,16 +495,17 @@ class AsyncSession(Versions):
         kind: Literal["python", "shell"] = "python",
         wait: bool = True,
         call_id: str | None = None,
+        timeout: float | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one cell and tell what it shows as it happens; the last event is `Done`.
 
         A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell; one
         that does not read holds it up until its time limit, and what comes after that is in `Done` alone.
-        `call_id`: see `run`.
+        `call_id` and `timeout`: see `run`.
         """
         if kind not in ("python", "shell"):
             raise ValueError(f'kind must be "python" or "shell", not {kind!a:.80}')
-        execution = await self._begin(source, kind, wait, call_id=call_id)
+        execution = await self._begin(source, kind, wait, call_id=call_id, timeout=timeout)
         if isinstance(execution, Cell):
             yield Done(cell=execution)
             return
@@ -536,17 +542,19 @@ class AsyncSession(Versions):
                 events.put_nowait(None)
         return cell
 
-    async def shell(self, command: str, *, wait: bool = True, call_id: str | None = None) -> Cell:
+    async def shell(
+        self, command: str, *, wait: bool = True, call_id: str | None = None, timeout: float | None = None
+    ) -> Cell:
         """Run a command with /bin/sh in the workspace. A status other than 0 is the cell's error.
 
-        `call_id`: see `run`.
+        `call_id` and `timeout`: see `run`.
         """
-        return await self._to_end(command, "shell", wait, call_id=call_id)
+        return await self._to_end(command, "shell", wait, call_id=call_id, timeout=timeout)
 
     async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
-        """Run a cell's source again, as a new execution with a new number in the same cell."""
+        """Run a cell's source again, as a new execution with a new number in the same cell, and its time limit."""
         old = await to_thread.run_sync(self.notebook.__getitem__, cell_id)
-        return await self._to_end(old.source, old.kind, wait, again=old)
+        return await self._to_end(old.source, old.kind, wait, again=old, timeout=old.timeout_seconds)
 
     def delete(self, cell_id: str) -> None:
         """Remove a cell's record; what it did stays done.

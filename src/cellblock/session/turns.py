@@ -23,7 +23,7 @@ from cellblock.hosting.shortage import named
 from cellblock.hosting.unique import unique_word
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
-from cellblock.session.arguments import require_text
+from cellblock.session.arguments import require_seconds, require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import HOST_SECONDS, Execution, recover, sendable
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step, is_own, not_done_again
@@ -270,19 +270,23 @@ class Turns:
             raise SessionClosed("the session was closed", hint="open a new one")
 
     async def _to_end(
-        self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None
-    ) -> Cell:
-        begun = await self._begin(source, kind, wait, call_id, again)
+        self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None,
+        timeout: float | None = None,
+    ) -> Cell:  # fmt: skip
+        begun = await self._begin(source, kind, wait, call_id, again, timeout)
         return begun if isinstance(begun, Cell) else await self._follow(begun)
 
     @named
     async def _begin(
-        self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None
-    ) -> Execution | Cell:
+        self, source: str, kind: CellKind, wait: bool, call_id: str | None = None, again: Cell | None = None,
+        timeout: float | None = None,
+    ) -> Execution | Cell:  # fmt: skip
         """Wait for the session's turn and start the next cell, or one `again`; `_end` must follow. The cell that a call
         of this id has run, where there is one.
         """
         source = _exact(source)
+        if timeout is not None:
+            require_seconds("timeout", timeout)
         if call_id is not None and (ran := await self._ran(call_id)) is not None:
             return ran
         kernel = await self._acquire(wait)
@@ -290,7 +294,7 @@ class Turns:
             if call_id is not None and (ran := await self._ran(call_id)) is not None:  # while this call waited
                 self._give_turn()
                 return ran
-            draft = self._draft(source, kind, call_id if again is None else again.id)
+            draft = self._draft(source, kind, call_id if again is None else again.id, timeout)
             before = None if again is None else await self._kept(again.id)
             self._under_way = step = self._new_step()
             if self._lasting is not None:
@@ -335,12 +339,12 @@ class Turns:
         self._turn_loop = asyncio._get_running_loop()
         try:
             self._under_way = step = self._new_step()
-            return self._start(kernel, self._draft(source, "python", None), step)
+            return self._start(kernel, self._draft(source, "python"), step)
         except BaseException:
             self._give_turn()
             raise
 
-    def _draft(self, source: str, kind: CellKind, cell_id: str | None) -> Cell:
+    def _draft(self, source: str, kind: CellKind, cell_id: str | None = None, timeout: float | None = None) -> Cell:
         """The next cell, before it runs."""
         return Cell(
             id=cell_id or f"c{self._ids.getrandbits(40):010x}",
@@ -348,6 +352,7 @@ class Turns:
             source=source,
             kind=kind,
             state=CellState.RUNNING,
+            timeout_seconds=timeout,
         )
 
     def _start(
@@ -385,7 +390,7 @@ class Turns:
             turn,
             step=step,
             began=began,
-            seconds=self.limits.timeout_seconds,
+            seconds=draft.timeout_seconds or self.limits.timeout_seconds,
             toolbox=self._toolbox,
             account=self._account,
             recover=partial(self._recover, kernel),

@@ -10,7 +10,7 @@ from typing import Literal
 
 import anyio
 
-from cellblock.cell import Cell, CellState, Lost
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed, StoreError
 from cellblock.executors.protocol import Capabilities, Kernel
@@ -190,10 +190,7 @@ class Versions(Turns):
         lost: tuple[Lost, ...] = (_stopped(replay),) if replay.stopped else ()
         if cell is None:
             self._count = replay.number - 1
-            draft = Cell(
-                id=replay.id, number=replay.number, kind=replay.kind, source=replay.source, state=CellState.RUNNING
-            )
-            cell, blobs, unused = await self._run_again(kernel, draft, planned)
+            cell, blobs, unused = await self._run_again(kernel, replay.draft(), planned)
             _require_here(kernel)
             lacking = self._lacking or _too_little(cell, self.limits)
             if replay.ok and not cell.ok and lacking:  # nothing of this is committed
@@ -581,7 +578,7 @@ def _unlike_before(cell: Cell, lacking: tuple[str, ...]) -> CellblockError:
 def _too_little(cell: Cell, limits: ExecutionLimits) -> tuple[str, ...]:
     """A limit that allows for more than the one that a cell met."""
     match cell.error and cell.error.kind:
-        case "timeout":
+        case "timeout" if cell.timeout_seconds is None:
             return (f"a timeout_seconds above {limits.timeout_seconds:g}",)
         case "memory":
             return (f"a max_memory_mb above {limits.max_memory_mb}",)
