@@ -175,11 +175,17 @@ class Standstill:
         read = READERS[self.name]
         plain = "some words\n" * (LENGTH // 11)
         read(plain)  # what is imported the first time
-        allowed = max(_seconds(_steps, SPARE_STEPS) + TIMES * _seconds(read, plain) for _ in range(3))
+
+        def allowance() -> float:
+            return max(_seconds(_steps, SPARE_STEPS) + TIMES * _seconds(read, plain) for _ in range(3))
+
+        allowed = allowance()
         for case in texts:
             self.cases += 1
             text = case.text()
             if (took := min_seconds(read, text, allowed)) > allowed:
+                allowed = max(allowed, allowance())  # a processor is slower at times
+            if took > allowed:
                 self.finds.append(f"{self.name}: {took:.2f} s for {case}, {allowed:.2f} s allowed")
             elif self.cases % measure_every == 0 and (held := _bytes(read, text)) > MOST_BYTES:
                 self.finds.append(f"{self.name}: {held >> 20} MB for {case}")
