@@ -216,6 +216,16 @@ def test_the_first_process_is_hidden_again_after_a_set_back(depth: int, open_ses
             assert owner() == 0
 
 
+def test_frozen_copies_raise_no_signal_in_the_process_that_they_are_of(session: Session) -> None:
+    session.run("import signal\nraised = []\nsignal.signal(signal.SIGCHLD, lambda *_: raised.append(1))")
+    for _ in range(3):
+        session.run("pass")
+    session.undo()
+    session.run("pass")
+    session.branch().close()
+    assert session.run("raised").value == []
+
+
 PASSES_ITSELF_OFF = f"""
 import contextlib, os, socket, stat, time
 ends = [end for end in range(6, 64) if os.path.exists(f"/proc/self/fd/{{end}}")]
@@ -223,25 +233,31 @@ ends = [os.dup(end) for end in ends if stat.S_ISSOCK(os.fstat(end).st_mode)]
 pid = os.fork()
 if not pid:
     os.setsid()
+    if DAEMON and os.fork(): os._exit(0)
     for end in ends:
         with contextlib.suppress(OSError):
             socket.socket(fileno=end).send({control.READY!r})
     for beat in range(100_000):
-        time.sleep(0.01)
+        time.sleep(WAITS if not beat else 0.01)
         with open("beat", "w") as file: file.write(str(beat))
 time.sleep(0.3)
 """
 
 
-@pytest.mark.sampled(0)
+@pytest.mark.sampled(1)
 @pytest.mark.threat("W7")
-def test_process_that_passes_itself_off_as_a_frozen_copy_is_frozen(session: Session) -> None:
+@pytest.mark.parametrize("waits", [0.01, 1])
+@pytest.mark.parametrize("daemon", [False, True])
+def test_process_that_passes_itself_off_as_a_frozen_copy_is_frozen(
+    session: Session, daemon: bool, waits: float
+) -> None:
     session.run("x = 0")
-    session.run(PASSES_ITSELF_OFF)
+    session.run(f"DAEMON, WAITS = {daemon}, {waits}\n{PASSES_ITSELF_OFF}")
     session.run("x = 1")
     session.run("x = 2")
     session.undo()
     assert session.run("x").value == 1
+    time.sleep(waits)
 
     def beat() -> object:
         return session.run("open('beat').read() if os.path.exists('beat') else ''").value

@@ -8,8 +8,9 @@ and with pauses.
 A copy hides itself, from init too. Asked over its channel it opens a window: the file of `/proc` that tells what it
 holds, which cannot lie. One that does not counts in full.
 
-A copy is stopped but while somebody speaks to it. So whatever a cell passes off as one does not run either: not past
-the end of its cell, nor past an undo, nor does it come to hold more.
+A copy runs only while somebody speaks to it, whatever a cell passes off as one. One that the worker has left behind, as
+by an undo, is stopped. A child of the worker is not, as the worker would be sent a signal for it: it ends once it has
+run.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _PACE = 20.0
 """A count is not begun before so many times the processor time that the one before took."""
 _ANSWER_SECONDS = 0.5
 _SOON_SECONDS = 0.02
+_RAN_NS = 5_000_000
+"""Nanoseconds that a copy may run while nobody speaks to it: to be stopped and to go on takes microseconds."""
 _FASTEST = 16.0
 """Bytes that a process changes in a nanosecond, at most: what copies cost cannot have grown by more."""
 
@@ -47,11 +50,22 @@ class Copy:
         self.window = self.answer = -1
         self.asked = 0.0
         self.most = holdings.memory(process)
+        self._ran = holdings.processor_time(process)
+        self.is_left = holdings.parent(process) == 1
+        """True if the worker is not its parent."""
 
     @property
     def newest(self) -> int:
         """The newest of its checkpoints."""
         return max(self.numbers)
+
+    def has_run(self) -> bool:
+        """True if it ran while nobody spoke to it: it is none."""
+        return holdings.processor_time(self.process) > self._ran + _RAN_NS
+
+    def rest(self) -> None:
+        """Somebody has spoken to it."""
+        self._ran = holdings.processor_time(self.process)
 
     def signal(self, number: signal.Signals) -> None:
         """Stop it, have it go on, or end it."""
@@ -77,6 +91,7 @@ class Copy:
         """It has answered, or will not."""
         with sockets.adopted(self.answer) as told:
             self.answer = -1
+            self.rest()
             with contextlib.suppress(OSError):
                 _, descriptors, _, _ = socket.recv_fds(told, 64, 1, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC)
                 for descriptor in descriptors:
@@ -124,23 +139,49 @@ class Budget:
 
     def speak(self, process: int) -> None:
         """The host speaks to this copy, which is to run, and to no other; 0 for none."""
-        self._spoken_to = process
+        before, self._spoken_to = self._spoken_to, process
         for copy in self._copies:
             if copy.process == process:
                 copy.signal(signal.SIGCONT)
+            elif copy.process == before:
+                copy.rest()
+        self.hold()
+
+    def leave(self) -> None:
+        """The worker has ended."""
+        for copy in self._copies:
+            copy.is_left = True
         self.hold()
 
     def hold(self) -> None:
-        """Have no copy run that nobody speaks to: whoever has all processes go on has them go on, too."""
-        for copy in self._copies:
-            if copy.process != self._spoken_to and copy.answer < 0:
+        """Stop the copies that the worker has left, but one that is spoken to: whoever has all processes go on has
+        these go on, too.
+        """
+        for copy in self._silent():
+            if copy.is_left:
                 copy.signal(signal.SIGSTOP)
+
+    def _silent(self) -> list[Copy]:
+        """The copies that nobody speaks to."""
+        return [copy for copy in self._copies if copy.process != self._spoken_to and copy.answer < 0]
+
+    def end_false(self) -> list[int]:
+        """End what was passed off as a copy; the numbers of its checkpoints."""
+        false = [copy for copy in self._silent() if copy.has_run()]
+        for copy in false:
+            self._end(copy)
+        return [number for copy in false for number in copy.numbers]
 
     def share(self, number: int, earlier: int) -> None:
         """A checkpoint's copy is that of an earlier one."""
         for copy in self._copies:
             if earlier in copy.numbers:
                 copy.numbers.add(number)
+
+    @property
+    def kept(self) -> frozenset[int]:
+        """The processes of the copies that there are."""
+        return frozenset(copy.process for copy in self._copies)
 
     @property
     def frozen(self) -> frozenset[int]:
@@ -189,11 +230,11 @@ class Budget:
     def gone(self) -> list[int]:
         """The checkpoints whose copies are no more, though nobody has let go of them.
 
-        The kernel has ended them, where memory was short.
+        The kernel has ended them, where memory was short; or they were no frozen copies, and end here.
         """
-        numbers: list[int] = []
         if self.reserved:  # one of them is being woken, and does not stay as it was
-            return numbers
+            return []
+        numbers = self.end_false()
         for copy in [copy for copy in self._copies if copy.ended]:
             numbers += copy.numbers
             self._drop(copy)

@@ -144,8 +144,7 @@ class Service:
     def _look(self) -> None:
         """At what the session's processes hold, and its frozen copies."""
         pause, excess = self._watch.look()
-        for number in self._budget.gone():
-            control.tell(self._channel, {"gone": number})
+        self._tell_gone()
         self._budget.hold()
         sooner, too_old = self._budget.look(self._watch.running, self._watch.worker)
         if too_old is not None:
@@ -158,6 +157,10 @@ class Service:
         self._give_way(len(self._watch.running - self._watch.scribes) == 1)
         if excess is not None:
             self._curb(excess)
+
+    def _tell_gone(self) -> None:
+        for number in self._budget.gone():
+            control.tell(self._channel, {"gone": number})
 
     def _give_way(self, alone: bool) -> None:
         """While the worker is alone, interrupt nobody: what the host asks for can wait until it has told of its reply.
@@ -178,7 +181,7 @@ class Service:
         control.tell(self._channel, excess.told(self._watch.worker))  # before its death is seen
         if of_worker and not self._copies.being_made:  # else the host sweeps, which waits for those
             ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
-            self._budget.hold()
+            self._budget.leave()
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(excess.process, signal.SIGKILL)
@@ -296,14 +299,15 @@ class Service:
     def _sweep(self, message: Message, _descriptors: list[int]) -> None:
         """End every process but the frozen copies that are spared, and set the files back to a checkpoint."""
         self._copies.hear_all()
-        spared = self._budget.frozen.intersection(_numbers(message["spared"]))
+        self._budget.end_false()
+        spared = self._budget.kept.intersection(_numbers(message["spared"]))
         self._copies.forget()
         self._watch.exempt(spared)
         self._budget.reserved = True
         self._budget.retain(spared)
         self._budget.forget(_numbers(message["forgotten"]))
         ending.end_all(spared | self._captures.scribes)
-        self._budget.hold()
+        self._budget.leave()
         root.repair_home(nested=self._nested)
         self._history.forget(_numbers(message["forgotten"]))
         missed = self._history.rewind(_number(message["number"])) if "number" in message else []
@@ -325,6 +329,7 @@ class Service:
     def _end(self, message: Message, _descriptors: list[int]) -> None:
         """End what a cell has started."""
         self._exempt(message["frozen"])
+        self._tell_gone()
         spared = self._watch.frozen | self._captures.scribes
         count = ending.end_since(float(str(message["since"])), self._watch.worker, spared)
         self._budget.hold()
