@@ -210,7 +210,7 @@ def test_json_holds_one_object_and_nothing_else(cellblock: Cellblock) -> None:
     assert done.stderr == b""
     assert cell == {
         "number": 1, "state": "completed", "ok": True, "text": "a\nb\n42", "error": None, "lost": [],
-        "cut": 0, "rolled_back": False, "undone": False,
+        "cut": 0, "rolled_back": False, "undone": False, "timeout_seconds": None,
     }  # fmt: skip
     assert [(output["stream"], output["is_result"], output["data"]["text/plain"]) for output in outputs] == [
         ("stdout", False, "a\n"), ("stderr", False, "b\n"), (None, True, "42"),

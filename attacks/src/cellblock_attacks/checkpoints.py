@@ -108,7 +108,7 @@ def _pose(host: Host) -> object:
 
 
 ATTACKS: tuple[Attack, ...] = (
-    _host("posed-as", "init ends a copy that grows: a frozen one cannot", [True, [9]], _pose, threat="W6"),
+    _host("posed-as", "init ends a copy that runs while nobody speaks to it", [True, [9]], _pose, threat="W6"),
     _host(
         "claimed-by-the-worker",
         "the kernel stamps who says it, and the worker is no copy of itself; an older checkpoint takes its place",

@@ -93,7 +93,7 @@ class Assembler:
         return _parse(whole, self._max_head)
 
 
-def _parse(whole: bytes | bytearray, max_head: int) -> Frame:
+def _parse(whole: bytes | bytearray, max_head: int = MAX_HEAD_BYTES) -> Frame:
     if len(whole) < _COUNTS.size:
         raise ProtocolError("frame shorter than its prefix")
     count, head_length = _COUNTS.unpack_from(whole)
