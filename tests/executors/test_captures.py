@@ -138,9 +138,9 @@ async def test_scribe_is_none_of_what_a_cell_past_its_time_started(kernel: Proce
     )
     capture = await kernel.capture()
     await capture.begin(None)
-    kernel.time_out(30.0)
+    kernel.time_out()
     await rest(turn)
-    assert await kernel.end_since(30.0) == 1
+    assert await kernel.end_started() == 1
     _, snapshot = await read(capture, begun=True)
     assert "x" in {one.name for one in snapshot.names}
 

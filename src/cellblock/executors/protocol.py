@@ -329,12 +329,14 @@ class Kernel(Protocol):
         """Copy buffers to these places in the worker's memory; OSError where it has no such."""
         raise OSError("no memory of the session is the host's to write to")
 
-    def time_out(self, seconds: float) -> None:
-        """As `interrupt`, for a cell that began so long ago and has met its limit; what it started may be held back."""
+    def time_out(self) -> None:
+        """As `interrupt`, for a cell that has met its time limit; what it started may be held back."""
         ...
 
-    async def end_since(self, seconds: float) -> int:
-        """End the processes that the worker started in the last `seconds`, but not the worker; how many those were."""
+    async def end_started(self) -> int:
+        """End the processes that the worker has started since its last turn began, but not the worker; how many those
+        were.
+        """
         ...
 
     @property

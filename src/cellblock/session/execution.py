@@ -298,7 +298,7 @@ class Execution:
         if not self._expired:
             self._expired = True
             self._deadline = clock.now() + self._limits.interrupt_grace_seconds
-            self._kernel.time_out(clock.now() - self._began)
+            self._kernel.time_out()
         else:
             self._killed = True
             self._kernel.kill()
@@ -323,7 +323,7 @@ class Execution:
         if not self._expired or self._swept:
             return None
         self._swept = True
-        count = await unbroken(partial(self._kernel.end_since, clock.now() - self._began))
+        count = await unbroken(self._kernel.end_started)
         return self._recorder.ended(count) if count else None
 
     async def _bury(self, death: Died) -> Done:

@@ -133,6 +133,11 @@ def processes() -> Iterator[int]:
     return (one for one in _listed() if not (_branched and nested(one)))
 
 
+def everyone() -> frozenset[int]:
+    """The same, and the processes of branches."""
+    return frozenset(_listed())
+
+
 def _listed() -> Iterator[int]:
     try:
         names = os.listdir(procfs.path())

@@ -185,7 +185,7 @@ class LocalKernel(Kernel):
         if not self._closed:
             self._end("interrupt")
 
-    def time_out(self, seconds: float) -> None:
+    def time_out(self) -> None:
         self._end("timeout")
 
     def kill(self) -> None:
@@ -203,7 +203,7 @@ class LocalKernel(Kernel):
             again = (ending, reason, cell)
             begun(_insist, *again, name="cellblock-local-ending")
 
-    async def end_since(self, seconds: float) -> int:
+    async def end_started(self) -> int:
         return 0
 
     # ---------------------------------------------------------------------------- going back

@@ -25,7 +25,6 @@ from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,
-    boot_time,
     death_of,
     gone,
     not_started,
@@ -346,22 +345,21 @@ class ProcessKernel(LinkedKernel):
     def _forsake(self) -> None:
         self._shell.forsake()
 
-    def time_out(self, seconds: float) -> None:
+    def time_out(self) -> None:
         self.interrupt()
         try:
             frozen = self._checkpoints.known()
         except OSError:  # no descriptor is to spare: it is killed, if it does not end
             return
         if self._open:
-            self._shell.tell("hold back", since=boot_time() - seconds, frozen=frozen)
+            self._shell.tell("hold back", since=self._turn_began, frozen=frozen)
 
-    async def end_since(self, seconds: float) -> int:
-        began = boot_time() - seconds
+    async def end_started(self) -> int:
         async with self._changing, self._hearing:
             if not self._open:
                 return 0
             frozen = await self._checkpoints.pids()
-            return await self._shell.end_since(began, frozen)
+            return await self._shell.end_since(self._turn_began, frozen)
 
     async def stirred(self) -> bool:
         try:

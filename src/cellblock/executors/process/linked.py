@@ -74,6 +74,7 @@ class LinkedKernel(Kernel, Overseer):
         self._host, self._user = os.getpid(), os.geteuid()
         self._open = True
         self._link: Link | None = None
+        self._turn_began = 0.0
         self._policy = policy_of(spec)
         self._untold: str | None = None
         """Memory that was held when a process was killed, where nobody has told it yet."""
@@ -161,6 +162,7 @@ class LinkedKernel(Kernel, Overseer):
 
     def turn(self, request: Request, *, max_output_bytes: int) -> Turn:
         self._require_user()
+        self._turn_began = boot_time()
         return self._turn(self._living(), request, max_output_bytes)
 
     def _turn(self, link: Link, request: Request, max_output_bytes: int) -> ProcessTurn:
@@ -320,7 +322,7 @@ class LinkedKernel(Kernel, Overseer):
         link = self._living()
         await to_thread.run_sync(memory.store, places, buffers, link.pid, link.pidfd)
 
-    def time_out(self, seconds: float) -> None:
+    def time_out(self) -> None:
         self.interrupt()
 
     def dispose(self) -> None:

@@ -14,7 +14,6 @@ from cellblock.executors.process.files import ProcessFiles
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,
-    boot_time,
     gone,
     not_started,
     require_possible,
@@ -148,15 +147,14 @@ class ReducedKernel(LinkedKernel):
     def files(self) -> ProcessFiles:
         return self._keeper.files
 
-    def time_out(self, seconds: float) -> None:
+    def time_out(self) -> None:
         self.interrupt()
         if self._open:
-            self._keeper.tell("hold back", since=boot_time() - seconds)
+            self._keeper.tell("hold back", since=self._turn_began)
 
-    async def end_since(self, seconds: float) -> int:
-        began = boot_time() - seconds
+    async def end_started(self) -> int:
         async with self._changing:
-            return await self._keeper.end_since(began) if self._open else 0
+            return await self._keeper.end_since(self._turn_began) if self._open else 0
 
     async def recover(self, steps: int = 0) -> Recovery:
         """There are no checkpoints: an empty namespace over the same files."""

@@ -23,14 +23,19 @@ _GONE_SECONDS = 10.0
 """Seconds to wait for the end of killed processes: it counts as a process until then. On a machine that is busy the
 kernel takes seconds to end some dozens."""
 _SOON_SECONDS = 0.001
+_SETTLING_SECONDS = 1.0
+"""Most seconds for which those that are left may not be seen to stand still, as one that waits for a child of vfork."""
+_AT_REST = (holdings.Stand.STILL, holdings.Stand.ENDING)
 
 
-def end_all(spared: frozenset[int] = frozenset()) -> None:
-    """Kill every other process of the namespace but those that are spared, and wait until they are gone.
+def end_all(frozen: frozenset[int] = frozenset(), spared: frozenset[int] = frozenset()) -> None:
+    """Kill every other process of the namespace but those that are spared, and frozen copies, which are left stopped;
+    and wait until they are gone.
 
-    One call kills all: a fork under way fails on that signal. Where some are spared, see `_end_each`.
+    One call kills all: a fork under way fails on that signal. Where some are left, see `_end_each`.
     """
-    if not spared and not holdings.may_be_branched():
+    left = frozen | spared
+    if not left and not holdings.may_be_branched():
         _signal_all(signal.SIGKILL)
         _await(_ends(holdings.processes()), time.monotonic() + _GONE_SECONDS)
         return
@@ -38,8 +43,10 @@ def end_all(spared: frozenset[int] = frozenset()) -> None:
         lambda: [
             process
             for process in holdings.processes()
-            if process not in spared and (life := holdings.life(process)) is not None and not life.ended
-        ]
+            if process not in left and (life := holdings.life(process)) is not None and not life.ended
+        ],
+        lambda: [process for process in holdings.everyone() if process in left or holdings.nested(process)],
+        frozen,
     )
 
 
@@ -65,35 +72,41 @@ def end_since(
     tick = int(began * holdings.TICKS)
     return _end_each(
         lambda: _started_since(tick, worker, spared, processes),
-        lambda: holdings.stand(worker) in (holdings.Stand.STILL, holdings.Stand.ENDING),
+        lambda: [worker],
     )
 
 
-def _end_each(doomed: Callable[[], list[int]], forks_no_more: Callable[[], bool] = lambda: True) -> int:
-    """Kill those that are listed until none is left; how many they were.
+def _end_each(
+    doomed: Callable[[], list[int]], left: Callable[[], list[int]], frozen: frozenset[int] = frozenset()
+) -> int:
+    """Kill those that are listed until none is; how many they were.
 
-    All stand still meanwhile. A fork that is under way as they are stopped succeeds all the same, and its child is seen
-    after they were listed: so they are listed again when those that were killed are gone, and `forks_no_more` is true
-    of the one that lives on.
+    All stand still meanwhile, and the frozen stay so. A fork that is under way as they are stopped succeeds all the
+    same, and its child is seen after they were listed. And the kernel has a group of processes go on that is stopped
+    and whose parents end. So all are stopped and listed again, until none is listed after all those that are left
+    were seen to stand still.
     """
-    deadline, count = time.monotonic() + _GONE_SECONDS, 0
-    _signal_all(signal.SIGSTOP)
+    now, count = time.monotonic(), 0
+    deadline, patience = now + _GONE_SECONDS, now + _SETTLING_SECONDS
     try:
-        while True:
-            settled = forks_no_more()
+        while now < deadline:
+            _signal_all(signal.SIGSTOP)
+            settled = all(holdings.stand(process) in _AT_REST for process in left())
             if found := doomed():
                 count += len(found)
                 ends = _ends(found)
-                _kill(found)
+                _send(found, signal.SIGKILL)
                 _await(ends, deadline)
-            elif settled:
+            elif settled or now > patience:
                 break
             else:
                 time.sleep(_SOON_SECONDS)
-            if time.monotonic() > deadline:
-                break
+            now = time.monotonic()
     finally:
-        _signal_all(signal.SIGCONT)
+        if frozen:
+            _send(holdings.everyone() - frozen, signal.SIGCONT)
+        else:
+            _signal_all(signal.SIGCONT)
     return count
 
 
@@ -134,10 +147,10 @@ def _await(ends: list[int], deadline: float) -> None:
         os.close(end)
 
 
-def _kill(processes: Iterable[int]) -> None:
+def _send(processes: Iterable[int], number: signal.Signals) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+            os.kill(process, number)
 
 
 def _signal_all(number: signal.Signals) -> None:

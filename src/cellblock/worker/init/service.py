@@ -180,7 +180,7 @@ class Service:
             return
         control.tell(self._channel, excess.told(self._watch.worker))  # before its death is seen
         if of_worker and not self._copies.being_made:  # else the host sweeps, which waits for those
-            ending.end_all(self._watch.frozen | self._captures.scribes)  # none of the others will outlive it
+            ending.end_all(self._budget.kept, self._captures.scribes)  # none of the others will outlive it
             self._budget.leave()
             return
         with contextlib.suppress(ProcessLookupError):
@@ -306,7 +306,7 @@ class Service:
         self._budget.reserved = True
         self._budget.retain(spared)
         self._budget.forget(_numbers(message["forgotten"]))
-        ending.end_all(spared | self._captures.scribes)
+        ending.end_all(spared, self._captures.scribes)
         self._budget.leave()
         root.repair_home(nested=self._nested)
         self._history.forget(_numbers(message["forgotten"]))
