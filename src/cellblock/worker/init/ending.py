@@ -10,7 +10,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from cellblock.hosting.waiting import ready
 from cellblock.worker import holdings
@@ -39,15 +39,12 @@ def end_all(frozen: frozenset[int] = frozenset(), spared: frozenset[int] = froze
         _signal_all(signal.SIGKILL)
         _await(_ends(holdings.processes()), time.monotonic() + _GONE_SECONDS)
         return
-    _end_each(
-        lambda: [
-            process
-            for process in holdings.processes()
-            if process not in left and (life := holdings.life(process)) is not None and not life.ended
-        ],
-        lambda: [process for process in holdings.everyone() if process in left or holdings.nested(process)],
-        frozen,
-    )
+
+    def doomed() -> list[int]:
+        others = (process for process in holdings.processes() if process not in left)
+        return [process for process in others if (life := holdings.life(process)) is not None and not life.ended]
+
+    _end_each(doomed, left, frozen)
 
 
 def hold_back(
@@ -70,28 +67,24 @@ def end_since(
     if set(processes()) <= {worker, *spared}:
         return 0
     tick = int(began * holdings.TICKS)
-    return _end_each(
-        lambda: _started_since(tick, worker, spared, processes),
-        lambda: [worker],
-    )
+    return _end_each(lambda: _started_since(tick, worker, spared, processes), [worker])
 
 
-def _end_each(
-    doomed: Callable[[], list[int]], left: Callable[[], list[int]], frozen: frozenset[int] = frozenset()
-) -> int:
+def _end_each(doomed: Callable[[], list[int]], left: Collection[int], frozen: frozenset[int] = frozenset()) -> int:
     """Kill those that are listed until none is; how many they were.
 
-    All stand still meanwhile, and the frozen stay so. A fork that is under way as they are stopped succeeds all the
-    same, and its child is seen after they were listed. And the kernel has a group of processes go on that is stopped
-    and whose parents end. So all are stopped and listed again, until none is listed after all those that are left
-    were seen to stand still.
+    All stand still meanwhile, and the frozen stay so, as do those of branches that stood still before. A fork that is
+    under way as they are stopped succeeds all the same, and its child is seen after they were listed. And the kernel
+    has a group of processes go on that is stopped and whose parents end. So all are stopped and listed again, until
+    none is listed after all those that are left were seen to stand still.
     """
+    frozen |= {process for process in _of_branches() if holdings.stand(process) is holdings.Stand.STILL}
     now, count = time.monotonic(), 0
     deadline, patience = now + _GONE_SECONDS, now + _SETTLING_SECONDS
     try:
         while now < deadline:
             _signal_all(signal.SIGSTOP)
-            settled = all(holdings.stand(process) in _AT_REST for process in left())
+            settled = all(holdings.stand(process) in _AT_REST for process in (*left, *_of_branches()))
             if found := doomed():
                 count += len(found)
                 ends = _ends(found)
@@ -108,6 +101,12 @@ def _end_each(
         else:
             _signal_all(signal.SIGCONT)
     return count
+
+
+def _of_branches() -> list[int]:
+    if not holdings.may_be_branched():
+        return []
+    return [process for process in holdings.everyone() if holdings.nested(process)]
 
 
 def _started_since(tick: int, worker: int, spared: frozenset[int], processes: Processes) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from resource import RLIMIT_NPROC, prlimit
+from resource import RLIMIT_FSIZE, RLIMIT_NPROC, prlimit
 
 _LEAVING = 1
 """A copy that was let go, and has not quite ended."""
@@ -40,6 +40,16 @@ class Quota:
         """There are, or are to be, so many scribes, and these frozen copies make them."""
         self._scribes = 2 * scribes  # one that has ended counts until its copy, or init, has taken note of it
         self._set([self._worker, *copies])
+
+    @staticmethod
+    def tie(scribes: Iterable[int]) -> None:
+        """Have scribes make no process, and write to no file: they outlive what a cell made otherwise, and a cell may
+        pass one off as a scribe.
+        """
+        for scribe in scribes:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
+                prlimit(scribe, RLIMIT_NPROC, (0, 0))
+                prlimit(scribe, RLIMIT_FSIZE, (0, 0))
 
     def _set(self, processes: Iterable[int]) -> None:
         if not self._cells:

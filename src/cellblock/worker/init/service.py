@@ -421,6 +421,7 @@ class Service:
         self._supervisor.saving = self._captures.copies
         self._watch.scribes = self._captures.scribes
         self._made |= self._captures.scribes
+        self._quota.tie(self._captures.scribes)
         self._quota.saving(len(self._captures.scribes | self._captures.copies), self._captures.copies)
 
     def _exempt(self, frozen: object) -> None:
