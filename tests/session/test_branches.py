@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -642,3 +643,73 @@ def test_branch_of_a_session_whose_process_cannot_be_kept_says_so_and_undo_mends
         assert not isinstance(caught.value, SessionClosed)
         session.undo()
         assert session.run("x").value == 1
+
+
+HOSTILE_COPY = """
+import os, sys, time
+
+def reached():
+    frame, found, todo = sys._getframe(), {}, []
+    while frame:
+        todo.append(frame.f_globals)
+        frame = frame.f_back
+    while todo:
+        names = todo.pop()
+        if id(names) in found: continue
+        found[id(names)] = names
+        for one in list(names.values()):
+            inside = vars(one).values() if isinstance(one, type) else [one]
+            todo += [each.__globals__ for each in inside if hasattr(each, "__globals__")]
+            if isinstance(one, type(sys)): todo.append(vars(one))
+    return found.values()
+
+twin = next(one for one in reached() if "part" in one and str(one.get("__name__")).endswith("twin"))
+real = twin["part"]
+
+def part(message, ends, *more):
+    kept = [os.dup(end) for end in ends]
+    twin["part"] = real  # what a branch finds changed there ends it
+    if os.fork():
+        for end in kept: os.close(end)
+        return real(message, ends, *more)
+    for end in set(range(3, 200)).difference(kept):
+        try: os.close(end)
+        except OSError: pass
+    calls = real.__globals__
+    told = []
+    for end, kind in zip(kept[4:], (calls["CLONE_NEWUSER"], 0, *calls["_ROOM"])):
+        try:
+            kind and calls["setns"](end, kind)
+            told.append(kind)
+        except OSError as error:
+            told.append(error.errno)
+    with open("beside", "w") as file: file.write(repr(told))
+    if not HOLDS:
+        for end in kept: os.close(end)
+    while True:
+        time.sleep(0.01)
+        with open("beat", "a") as file: file.write(".")
+
+os.register_at_fork(after_in_child=lambda: twin.update(part=part))
+"""
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.threat("W2")
+@pytest.mark.parametrize("holds", [False, True])
+def test_process_that_a_copy_makes_beside_a_branch_is_not_in_it_and_ends(session: Session, holds: bool) -> None:
+    assert session.run(f"HOLDS = {holds}\n{HOSTILE_COPY}").error is None
+    session.run("pass")
+    try:
+        branch = session.branch()
+    except CellblockError:  # a host that is root sees what such a process holds
+        assert holds
+    else:
+        with branch:
+            assert branch.run("6 * 7").value == 42
+    told = session.run("eval(open('beside').read())").value
+    assert isinstance(told, list)
+    assert set(told[2:]) == {errno.EPERM}  # it may have come into the user namespace, and into no other
+    before = session.run("os.path.getsize('beat') if os.path.exists('beat') else 0").value
+    session.run("time.sleep(0.3)")
+    assert session.run("os.path.getsize('beat') if os.path.exists('beat') else 0").value == before

@@ -89,6 +89,11 @@ def nested(process: int) -> bool:
     return _branched and len(_numbers(process, b"NSpid:")) > 1
 
 
+def depth(process: int) -> int:
+    """Number of pid namespaces that it is in, of those that this process sees; 0 if it is gone."""
+    return len(_numbers(process, b"NSpid:"))
+
+
 def is_copy(process: int) -> bool:
     """True for a frozen copy of a worker and for what a copy has forked, ended or not.
 

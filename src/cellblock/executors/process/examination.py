@@ -11,15 +11,15 @@ _RIGHTS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 _SPACES = ("user", "pid", "mnt", "net", "ipc", "uts")
 
 
-def examine(branch: int, copy: int, worker: int, processes: int) -> None:
-    """Raise for a process that is not apart from the frozen copy it was made of and from the worker, or has any right.
+def examine(branch: int, copy: int, processes: int) -> None:
+    """Raise for a process that is not apart from the frozen copy it was made of, and from every other process of that
+    session, or has any right.
 
     All are known by their numbers in `processes`, the `/proc` of the parent's session: the host's own may hide them.
-    The worker may be gone.
     What the kernel tells everybody is always looked at. Namespaces and descriptors it shows of a process that hides
     itself only to who has the right to trace it: to a host that is root.
     """
-    branched, origin, session = (f"/proc/self/fd/{processes}/{process}" for process in (branch, copy, worker))
+    branched, origin = (f"/proc/self/fd/{processes}/{process}" for process in (branch, copy))
     of_branch, of_parent = _status(branched), _status(origin)
     if not of_parent:
         raise _ended()
@@ -34,7 +34,7 @@ def examine(branch: int, copy: int, worker: int, processes: int) -> None:
             for space in _SPACES:
                 if os.readlink(f"{branched}/ns/{space}") == os.readlink(f"{origin}/ns/{space}"):
                     raise _refused(f"it is in the {space} namespace of the session it was branched from")
-            shared = _open_files(branched) & (_open_files(origin) | _open_files(session))
+            shared = _open_files(branched) & _open_files_of(processes, len(of_parent["NSpid"].split()))
             if shared:
                 raise _refused(f"it holds what the session it was branched from holds: {sorted(shared)[0]:.100}")
     except (FileNotFoundError, ProcessLookupError):
@@ -61,6 +61,17 @@ def _open_files(process: str) -> set[str]:
             with contextlib.suppress(FileNotFoundError):
                 found.add(os.readlink(f"{process}/fd/{name}"))
     return {one for one in found if one.startswith(("socket:", "pipe:"))}
+
+
+def _open_files_of(processes: int, depth: int) -> set[str]:
+    """Of all processes of a session, which are in so many pid namespaces: those of its branches are in more."""
+    found = set[str]()
+    for number in filter(str.isdigit, os.listdir(f"/proc/self/fd/{processes}")):
+        process = f"/proc/self/fd/{processes}/{number}"
+        with contextlib.suppress(OSError):  # it hides them, or has ended
+            if len(_status(process).get("NSpid", "").split()) == depth:
+                found |= _open_files(process)
+    return found
 
 
 def _refused(reason: str) -> IsolationUnavailable:

@@ -25,6 +25,7 @@ from cellblock.executors.process.kinds import kind_of
 from cellblock.executors.process.link import Link
 from cellblock.executors.process.linked import (
     LinkedKernel,
+    boot_time,
     death_of,
     gone,
     not_started,
@@ -516,11 +517,13 @@ class ProcessKernel(LinkedKernel):
                 missed = await shell.take_over([listed, store])
                 *_, root = line = self._line()
                 await root._shell.part(state.memory.number(len(line) - 1))
+                copy, since = state.memory.pid(), boot_time()
                 try:
-                    with self._shell.speaking(state.memory.pid()):
+                    with self._shell.speaking(copy):
                         lost = await branch._part_from(self, state, processes)
                 finally:
                     await root._shell.part(0)
+                    await self._shell.end_beside(copy, since)
             except BaseException:
                 branch.dispose()
                 raise
@@ -551,7 +554,7 @@ class ProcessKernel(LinkedKernel):
         if awake is None:
             raise CellblockError("the branch's process did not start", hint="run a cell, then try again")
         link.parted = inner_pid(link.pid, 1)
-        examine(link.parted, state.memory.pid(), inner_pid(stem._living().pid), processes)
+        examine(link.parted, state.memory.pid(), processes)
         first.follow(link.pid)
         link.adopt(state.names)
         group = self._enclosure.enclose(link.pid)

@@ -293,6 +293,12 @@ class Shell:
         finally:
             self.tell("speak", copy=0)
 
+    async def end_beside(self, copy: int, since: float) -> None:
+        """Have init end what a frozen copy has made since then, but a branch; CellblockError where it goes on."""
+        answer, _ = await self._asked_apart("end beside", copy=copy, since=since)
+        if not answer["alone"]:
+            raise could_not("branch", "a process of the session makes others all the time: end it, then try again")
+
     async def part(self, copy: int) -> None:
         """Have init let a frozen copy, by its number there, make the worker of a branch; 0 ends that."""
         await self._asked_apart("part", copy=copy)

@@ -70,6 +70,28 @@ def end_since(
     return _end_each(lambda: _started_since(tick, worker, spared, processes), [worker])
 
 
+def end_beside(copy: int, began: float, spared: frozenset[int]) -> bool:
+    """Kill what a frozen copy has made but a branch: the processes whose line leads to it, and orphans that have begun
+    since then. True once none is left.
+    """
+    tick, deadline = int(began * holdings.TICKS), time.monotonic() + _SETTLING_SECONDS
+    while time.monotonic() < deadline:
+        lives = {one: life for one in holdings.processes() if (life := holdings.life(one)) is not None}
+
+        def is_of_the_copy(process: int, lives: dict[int, holdings.Life] = lives) -> bool:
+            while (parent := lives[process].parent) in lives and parent != copy:
+                process = parent
+            return parent == copy or lives[process].started >= tick
+
+        living = (one for one, life in lives.items() if not life.ended and one not in spared and one != copy)
+        if not (found := [one for one in living if is_of_the_copy(one)]):
+            return True
+        ends = _ends(found)
+        _send(found, signal.SIGKILL)
+        _await(ends, deadline)
+    return False
+
+
 def _end_each(doomed: Callable[[], list[int]], left: Collection[int], frozen: frozenset[int] = frozenset()) -> int:
     """Kill those that are listed until none is; how many they were.
 

@@ -80,6 +80,7 @@ class Service:
             "adopt": self._adopt,
             "sweep": self._sweep,
             "speak": self._speak,
+            "end beside": self._end_beside,
             "hold back": self._hold_back,
             "end": self._end,
             "stirred": self._stirred,
@@ -320,6 +321,13 @@ class Service:
     def _speak(self, message: Message, _descriptors: list[int]) -> None:
         """The host speaks to a frozen copy, 0 for none, which runs meanwhile."""
         self._budget.speak(_number(message["copy"]))
+
+    def _end_beside(self, message: Message, descriptors: list[int]) -> None:
+        """End what a frozen copy has made beside a branch, which could hear what is said to that."""
+        spared = self._budget.kept | self._captures.scribes | {self._watch.worker}
+        alone = ending.end_beside(_number(message["copy"]), float(str(message["since"])), spared)
+        with sockets.adopted(descriptors.pop()) as answer:
+            control.tell(answer, {"alone": alone})
 
     def _hold_back(self, message: Message, _descriptors: list[int]) -> None:
         """The worker is about to be interrupted."""

@@ -19,8 +19,18 @@ from cellblock.worker import holdings, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
 from cellblock.worker.confine.seccomp import RULE_SETS, TARGETS
+from cellblock.worker.confine.syscalls import (
+    CLONE_NEWIPC,
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    CLONE_NEWPID,
+    CLONE_NEWUSER,
+    CLONE_NEWUTS,
+)
 
 _BRANCHING = frozenset(("setns", "seccomp"))
+_DOORS = (CLONE_NEWUSER, CLONE_NEWPID)
+_ROOM = (CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS)
 _OF_SCRIBES = frozenset(("seccomp", *RULE_SETS))
 _SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
 
@@ -87,7 +97,7 @@ class Supervisor:
         if call.name in RULE_SETS:
             return errno.ENOSYS
         if call.name in _BRANCHING:
-            return 0 if self._is_branching(call.caller) else errno.EPERM
+            return 0 if self._is_branching(call) else errno.EPERM
         if holdings.nested(call.caller):
             return 0 if _is_to_itself(call) or _is_in_reach(call) else errno.EPERM
         place = TARGETS.get(call.name)
@@ -96,15 +106,18 @@ class Supervisor:
         target = abs(call.number(place))  # below 0 it is a group: that of a copy has the copy's number
         return errno.EPERM if target and self._is_out_of_reach(target, call.caller) else 0
 
-    def _is_branching(self, caller: int) -> bool:
-        """True if a frozen copy is making a branch, and it is the copy's child, or may be its child's.
+    def _is_branching(self, call: Call) -> bool:
+        """True if a frozen copy is making a branch, and it is the copy's child, or may be its child's: that enters the
+        branch's other namespaces, and is within its pid namespace, which it ends with.
 
         `setns` itself needs a descriptor of a namespace and rights over it, which only what the host sends to a copy
         gives.
         """
         if not self.parting:
             return False
-        return holdings.nested(caller) or holdings.parent(caller) == self.parting
+        if holdings.depth(call.caller) > holdings.depth(self.parting):
+            return call.name != "setns" or call.number(1) in _ROOM
+        return call.name == "setns" and call.number(1) in _DOORS and holdings.parent(call.caller) == self.parting
 
     def _is_scribe(self, caller: int) -> bool:
         """True if it is a child of a frozen copy that makes a scribe, which then walls itself in further."""
