@@ -30,8 +30,8 @@ _PACE = 20.0
 """A count is not begun before so many times the processor time that the one before took."""
 _ANSWER_SECONDS = 0.5
 _SOON_SECONDS = 0.02
-_RAN_NS = 5_000_000
-"""Nanoseconds that a copy may run while nobody speaks to it: to be stopped and to go on takes microseconds."""
+_RAN_NS = 50_000_000
+"""Nanoseconds that a copy may run while nobody speaks to it: after a word it has something left to do."""
 _FASTEST = 16.0
 """Bytes that a process changes in a nanosecond, at most: what copies cost cannot have grown by more."""
 
