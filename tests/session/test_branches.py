@@ -677,7 +677,7 @@ def part(message, ends, *more):
         except OSError: pass
     calls = real.__globals__
     told = []
-    for end, kind in zip(kept[4:], (calls["CLONE_NEWUSER"], 0, *calls["_ROOM"])):
+    for end, kind in zip(kept[4:], (calls["DOORS"][0], 0, *calls["ROOMS"])):
         try:
             kind and calls["setns"](end, kind)
             told.append(kind)

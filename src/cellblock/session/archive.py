@@ -22,9 +22,12 @@ _CELL: dict[Any, object] = {
     "error": ({**_all("type message traceback hint", str), "kind": get_args(ErrorKind),
                ...: (range(-2**63, 2**63), None)}, None),
     "lost": [{**_all("name type reason remedy", str), ...: bool}], "usage": {...: (float, _COUNT)},
-    **_all("rolled_back undone has_value", bool), ...: (bool, _COUNT, float, None),
+    **_all("rolled_back undone has_value", bool), ...: (bool, _COUNT),
 }  # fmt: skip
 """The shape of a stored cell, for `fits`. Older ones lack `cut`, an error's status and parts of the usage."""
+
+_OPTIONAL, _SECONDS = "timeout_seconds", (float, _COUNT, None)
+"""A key that older cells lack, and its shape."""
 
 _NOT_KEPT = (
     "a store keeps what cells showed and names hold: a value that is bound to a name comes back;"
@@ -39,7 +42,7 @@ def to_plain(cell: Cell) -> dict[str, object]:
 
 def from_plain(plain: Any) -> Cell:
     """The cell of `to_plain`. KeyError, TypeError or ValueError where the data is not of that form."""
-    if not fits(plain, _CELL):
+    if not (isinstance(plain, dict) and fits(plain | {_OPTIONAL: 0}, _CELL) and fits(plain.get(_OPTIONAL), _SECONDS)):
         raise TypeError("it does not hold what a cell does")
     given = {one.name: plain[one.name] for one in fields(Cell) if one.name in plain}
     parts: dict[str, Any] = {

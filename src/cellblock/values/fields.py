@@ -37,7 +37,7 @@ _HELD: dict[int, Callable[[Any], object]] = {
     id(deque): lambda value: list(deque.__iter__(value)),
     id(array): array.tolist,
 }
-"""What an instance of a derived class holds, as a plain value, copied by C that runs no method of its class."""
+"""Plain values that instances of derived classes hold, copied by C that runs no method of theirs."""
 _WITH_CONTENT = frozenset({*_HELD, *map(id, (dict, BaseException, type))})
 
 

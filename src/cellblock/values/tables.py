@@ -34,11 +34,16 @@ _CATEGORIES = 4096
 """So many that are no texts: they are hashed, and other values than texts can be made to collide."""
 
 
+def _imported() -> Any:
+    """pandas, where it has been imported, and whole."""
+    pandas = sys.modules.get("pandas")
+    return pandas if hasattr(pandas, "DataFrame") else None
+
+
 def table_parts(value: object) -> tuple[object, ...] | None:
     """A frame, series or index taken apart; None for anything else. `NotPortable` for a column that has no row."""
-    pandas = sys.modules.get("pandas")
     kind: Any = type(value)
-    if pandas is None or not hasattr(pandas, "DataFrame"):
+    if (pandas := _imported()) is None:
         return None
     if kind is pandas.Series:
         series: Any = value
@@ -46,16 +51,15 @@ def table_parts(value: object) -> tuple[object, ...] | None:
     if kind is pandas.DataFrame:
         frame: Any = value
         return ("frame", _axis(pandas, frame.index), _axis(pandas, frame.columns), _columns(pandas, frame))
-    if id(kind) in {id(getattr(pandas, name)) for name in _INDICES}:
+    if any(kind is getattr(pandas, name) for name in _INDICES):
         return _axis(pandas, value)
     return None
 
 
 def moment_of(value: object) -> object:
     """The datetime or timedelta that a time or duration of pandas' is; None for anything else, and for finer ones."""
-    pandas: Any = sys.modules.get("pandas")
     kind: Any = type(value)
-    if pandas is None or not hasattr(pandas, "DataFrame"):
+    if (pandas := _imported()) is None:
         return None
     if kind is pandas.Timestamp:
         return kind.to_pydatetime(value) if value.nanosecond == 0 else None  # type: ignore[attr-defined]

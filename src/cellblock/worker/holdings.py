@@ -86,7 +86,7 @@ def may_be_branched() -> bool:
 
 def nested(process: int) -> bool:
     """True if it is of a pid namespace within this one."""
-    return _branched and len(_numbers(process, b"NSpid:")) > 1
+    return _branched and depth(process) > 1
 
 
 def depth(process: int) -> int:

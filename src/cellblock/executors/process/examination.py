@@ -25,7 +25,8 @@ def examine(branch: int, copy: int, processes: int) -> None:
         raise _ended()
     if any(int(of_branch.get(name, "1"), 16) for name in _RIGHTS):
         raise _refused("it has kept capabilities")
-    if len(of_branch.get("NSpid", "").split()) != len(of_parent.get("NSpid", "").split()) + 1:
+    depth = _depth(of_parent)
+    if _depth(of_branch) != depth + 1:
         raise _refused("it is not in a pid namespace of its own")
     if int(of_branch.get("Seccomp_filters", "0")) != int(of_parent.get("Seccomp_filters", "0")) + 1:
         raise _refused("its system call filter is not in front of it")
@@ -34,7 +35,7 @@ def examine(branch: int, copy: int, processes: int) -> None:
             for space in _SPACES:
                 if os.readlink(f"{branched}/ns/{space}") == os.readlink(f"{origin}/ns/{space}"):
                     raise _refused(f"it is in the {space} namespace of the session it was branched from")
-            shared = _open_files(branched) & _open_files_of(processes, len(of_parent["NSpid"].split()))
+            shared = _open_files(branched) & _open_files_of(processes, depth)
             if shared:
                 raise _refused(f"it holds what the session it was branched from holds: {sorted(shared)[0]:.100}")
     except (FileNotFoundError, ProcessLookupError):
@@ -53,6 +54,11 @@ def _status(process: str) -> dict[str, str]:
         return {}
 
 
+def _depth(status: dict[str, str]) -> int:
+    """Number of pid namespaces that a process is in."""
+    return len(status.get("NSpid", "").split())
+
+
 def _open_files(process: str) -> set[str]:
     """Sockets and pipes, which alone are told apart by their names."""
     found = set()
@@ -69,7 +75,7 @@ def _open_files_of(processes: int, depth: int) -> set[str]:
     for number in filter(str.isdigit, os.listdir(f"/proc/self/fd/{processes}")):
         process = f"/proc/self/fd/{processes}/{number}"
         with contextlib.suppress(OSError):  # it hides them, or has ended
-            if len(_status(process).get("NSpid", "").split()) == depth:
+            if _depth(_status(process)) == depth:
                 found |= _open_files(process)
     return found
 

@@ -14,20 +14,10 @@ from dataclasses import dataclass, replace
 from cellblock.walls import Unavailable
 from cellblock.worker.checkpoint import descriptors, owning
 from cellblock.worker.confine import capabilities, layout, seccomp
-from cellblock.worker.confine.syscalls import (
-    CLONE_NEWIPC,
-    CLONE_NEWNET,
-    CLONE_NEWNS,
-    CLONE_NEWPID,
-    CLONE_NEWUSER,
-    CLONE_NEWUTS,
-    WAIT_SILENT,
-    clone_silently,
-    setns,
-)
+from cellblock.worker.confine.namespaces import DOORS, ROOMS
+from cellblock.worker.confine.syscalls import WAIT_SILENT, clone_silently, setns
 
 _FILTER = seccomp.build_for_branch()
-_ROOM = (CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +53,8 @@ def part(
         os.waitpid(way, WAIT_SILENT)
         return None
     try:
-        user, processes = ends[4:6]
-        setns(user, CLONE_NEWUSER)
-        setns(processes, CLONE_NEWPID)
+        for door, kind in zip(ends[4:6], DOORS, strict=True):
+            setns(door, kind)
         if clone_silently():
             os._exit(0)
         branch = _settle(message, ends, found, text)
@@ -79,7 +68,7 @@ def _settle(
 ) -> Branch:
     mapped = owning.make_own(os.stat(layout.WORKSPACE).st_dev)
     places = descriptors.places(found, ends, dict(zip(text, ends[1:3], strict=True)))
-    for space, kind in zip(ends[6:], _ROOM, strict=True):
+    for space, kind in zip(ends[6:], ROOMS, strict=True):
         setns(space, kind)
     for space in ends[4:]:
         os.close(space)

@@ -25,6 +25,9 @@ from cellblock.worker.confine.syscalls import (
 ALL = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 ROOM = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
 """Namespaces of an existing session that a process joins; its pid namespace only takes children."""
+DOORS = (CLONE_NEWUSER, CLONE_NEWPID)
+ROOMS = (CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS)
+"""Of a branch: what the process that leads into it enters, and what the branch's own enters once it is there."""
 
 _WAITING = 128
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 
 from cellblock.worker import holdings
+from cellblock.worker.init.ending import send
 from cellblock.worker.init.pace import Pace
 
 _FEW, _MANY = 2, 4
@@ -93,8 +94,8 @@ class Crowd:
         self._queue = rest + turn
         for process in turn:
             holdings.make_nicer(process, _NICE)
-        _signal(rest, signal.SIGSTOP)
-        _signal(self._stopped.difference(rest), signal.SIGCONT)
+        send(rest, signal.SIGSTOP)
+        send(self._stopped.difference(rest), signal.SIGCONT)
         self._stopped = set(rest)
         self._still = {process: ran for process, ran in self._still.items() if process in self._stopped}
 
@@ -113,7 +114,7 @@ class Crowd:
         the stop reaches its child."""
         if self._known:
             late, self._known = used.keys() - self._known, set(used)
-            _signal([p for p in late if holdings.stand(p) is not holdings.Stand.RUNNING], signal.SIGCONT)
+            send([p for p in late if holdings.stand(p) is not holdings.Stand.RUNNING], signal.SIGCONT)
 
     def _defiant(self, used: Mapping[int, int]) -> int:
         running = sum(used.get(process, 0) > _SLACK_NS and self._runs_on(process) for process in self._stopped)
@@ -163,9 +164,3 @@ def _idle(threads: Iterable[int]) -> None:
         with contextlib.suppress(ProcessLookupError):
             if os.sched_getscheduler(thread) != os.SCHED_IDLE:
                 os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
-
-
-def _signal(processes: Iterable[int], number: signal.Signals) -> None:
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, number)

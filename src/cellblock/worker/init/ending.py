@@ -87,7 +87,7 @@ def end_beside(copy: int, began: float, spared: frozenset[int]) -> bool:
         if not (found := [one for one in living if is_of_the_copy(one)]):
             return True
         ends = _ends(found)
-        _send(found, signal.SIGKILL)
+        send(found, signal.SIGKILL)
         _await(ends, deadline)
     return False
 
@@ -110,7 +110,7 @@ def _end_each(doomed: Callable[[], list[int]], left: Collection[int], frozen: fr
             if found := doomed():
                 count += len(found)
                 ends = _ends(found)
-                _send(found, signal.SIGKILL)
+                send(found, signal.SIGKILL)
                 _await(ends, deadline)
             elif settled or now > patience:
                 break
@@ -119,7 +119,7 @@ def _end_each(doomed: Callable[[], list[int]], left: Collection[int], frozen: fr
             now = time.monotonic()
     finally:
         if frozen:
-            _send(holdings.everyone() - frozen, signal.SIGCONT)
+            send(holdings.everyone() - frozen, signal.SIGCONT)
         else:
             _signal_all(signal.SIGCONT)
     return count
@@ -168,7 +168,8 @@ def _await(ends: list[int], deadline: float) -> None:
         os.close(end)
 
 
-def _send(processes: Iterable[int], number: signal.Signals) -> None:
+def send(processes: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each process that is still there."""
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)

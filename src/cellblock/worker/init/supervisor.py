@@ -18,19 +18,10 @@ from cellblock.hosting import sockets
 from cellblock.worker import holdings, procfs
 from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
+from cellblock.worker.confine.namespaces import DOORS, ROOMS
 from cellblock.worker.confine.seccomp import RULE_SETS, TARGETS
-from cellblock.worker.confine.syscalls import (
-    CLONE_NEWIPC,
-    CLONE_NEWNET,
-    CLONE_NEWNS,
-    CLONE_NEWPID,
-    CLONE_NEWUSER,
-    CLONE_NEWUTS,
-)
 
 _BRANCHING = frozenset(("setns", "seccomp"))
-_DOORS = (CLONE_NEWUSER, CLONE_NEWPID)
-_ROOM = (CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS)
 _OF_SCRIBES = frozenset(("seccomp", *RULE_SETS))
 _SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
 
@@ -116,8 +107,8 @@ class Supervisor:
         if not self.parting:
             return False
         if holdings.depth(call.caller) > holdings.depth(self.parting):
-            return call.name != "setns" or call.number(1) in _ROOM
-        return call.name == "setns" and call.number(1) in _DOORS and holdings.parent(call.caller) == self.parting
+            return call.name != "setns" or call.number(1) in ROOMS
+        return call.name == "setns" and call.number(1) in DOORS and holdings.parent(call.caller) == self.parting
 
     def _is_scribe(self, caller: int) -> bool:
         """True if it is a child of a frozen copy that makes a scribe, which then walls itself in further."""
