@@ -33,7 +33,7 @@ _LOCKS_BYTES = 1 << 20
 _MAPPINGS_READ = 256 * 1024
 """Some two to four thousand lines of `maps`, which take a millisecond."""
 _EVERYTHING = 1 << 40
-_SHARED = re.compile(rb"^\S+ .w.s \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)", re.MULTILINE)
+_SHARED = re.compile(rb"^\S+ ...s \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def memory(process: int) -> int:
 
 def weigh(process: int) -> Weight | None:
     """Memory of a process, page by page; None where that is hidden. Takes a millisecond for some hundred megabytes."""
-    return _weight(_read(procfs.path(f"{process}/smaps_rollup")))
+    return _weight(_read(f"{_going_on(process)}/smaps_rollup"))
 
 
 def weigh_through(window: int) -> Weight | None:
@@ -290,8 +290,20 @@ def files(process: int) -> Files:
 
 def has_mappings(process: int, many: int) -> bool:
     """True if it has more than so many mappings; true too where its list, with paths as long as it likes, is long."""
-    listed = b"".join(_pieces(procfs.path(f"{process}/maps"), _MAPPINGS_READ))
+    listed = b"".join(_pieces(f"{_going_on(process)}/maps", _MAPPINGS_READ))
     return listed.count(b"\n") > many or len(listed) == _MAPPINGS_READ
+
+
+def open_to_write(thread: int, descriptor: int) -> os.stat_result | None:
+    """What a file tells that a thread has open to be written; None for another. PermissionError where that is hidden.
+    """
+    try:
+        told = os.stat(procfs.path(f"{thread}/fd/{descriptor}"))
+        with open(procfs.path(f"{thread}/fdinfo/{descriptor}"), "rb") as file:
+            flags = int(_value(file.read(_LEAST_READ), b"flags:") or b"0", 8)
+    except FileNotFoundError:
+        return None
+    return told if flags & os.O_ACCMODE != os.O_RDONLY else None
 
 
 class _Every(frozenset[int]):
@@ -300,26 +312,27 @@ class _Every(frozenset[int]):
     def __contains__(self, inode: object) -> bool:
         return True
 
+    def __bool__(self) -> bool:
+        return True
 
-_EVERY = _Every()
+
+EVERY = _Every()
 
 
-def written_through_memory(processes: Iterable[int], device: int) -> frozenset[int]:
-    """Inodes of a tmpfs that any of the processes has mapped to be shared and written.
+def still_mapped(known: frozenset[int], processes: Iterable[int], device: int) -> frozenset[int]:
+    """Of inodes that are known to have been mapped to be shared, those that one of the processes has mapped so.
 
-    All there are, of a process that hides its mappings, as one of a branch does. Costs 20 µs for a process that maps no
-    file of a tmpfs, and 1 ms where a few hundred libraries are mapped besides.
+    All there are, where a process hides its mappings, as one of a branch does. 1 ms for a process that maps a few
+    hundred libraries.
     """
     found: set[int] = set()
-    for process in processes:
-        # what was never touched, and so has no page of a tmpfs in its page tables, was never written
-        if _kilobytes(_read(procfs.path(f"{process}/status")), b"RssShmem:"):
-            maps = _read(procfs.path(f"{process}/maps"), _EVERYTHING)
-            if not maps:
-                return _EVERY
-            for major, minor, inode in _SHARED.findall(maps):
-                if os.makedev(int(major, 16), int(minor, 16)) == device:
-                    found.add(int(inode))
+    for process in processes if known else ():
+        maps = _read(f"{_going_on(process)}/maps", _EVERYTHING)
+        if not maps and processor_time(process):
+            return EVERY
+        for major, minor, inode in _SHARED.findall(maps):
+            if int(inode) in known and os.makedev(int(major, 16), int(minor, 16)) == device:
+                found.add(int(inode))
     return frozenset(found)
 
 
@@ -331,6 +344,12 @@ def locks() -> dict[int, int]:
         if len(words) > 4 and words[4].isdigit():
             held[int(words[4])] = held.get(int(words[4]), 0) + 1
     return held
+
+
+def _going_on(process: int) -> str:
+    """The entry of `/proc` of a thread of it that has not ended; its own where there is none."""
+    own = procfs.path(process)
+    return next((one for one in _entries(process) if _stat(one)[:1] not in ([], [b"Z"], [b"X"])), own)
 
 
 def _of_its_threads(process: int, measure: Callable[[str], int]) -> int:

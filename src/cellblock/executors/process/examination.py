@@ -60,12 +60,16 @@ def _depth(status: dict[str, str]) -> int:
 
 
 def _open_files(process: str) -> set[str]:
-    """Sockets and pipes, which alone are told apart by their names."""
+    """Sockets and pipes, which alone are told apart by their names. A thread that has ended, as the first may have,
+    shows none of those that the others have.
+    """
     found = set()
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for name in os.listdir(f"{process}/fd"):
-            with contextlib.suppress(FileNotFoundError):
-                found.add(os.readlink(f"{process}/fd/{name}"))
+        for thread in os.listdir(f"{process}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for name in os.listdir(f"{process}/task/{thread}/fd"):
+                    with contextlib.suppress(FileNotFoundError):
+                        found.add(os.readlink(f"{process}/task/{thread}/fd/{name}"))
     return {one for one in found if one.startswith(("socket:", "pipe:"))}
 
 

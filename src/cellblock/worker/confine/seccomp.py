@@ -105,7 +105,7 @@ _CLONE_PARENT = 0x8000  # would make the child one of a process outside the sess
 _CLONE_FILES, _CLONE_THREAD = 0x400, 0x10000
 _CLOSE_RANGE_UNSHARE = 0x2
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
-_MAP_SHARED, _MAP_ANONYMOUS, _MAP_GROWSDOWN = 0x01, 0x20, 0x100
+_MAP_SHARED, _MAP_PRIVATE, _MAP_TYPE, _MAP_ANONYMOUS, _MAP_GROWSDOWN = 0x01, 0x02, 0x0F, 0x20, 0x100
 _SOCK_TYPE_MASK = 0xF
 _STREAM_DGRAM_SEQPACKET = (1, 2, 5)
 _DEFAULT_TCP_UDP = (0, 6, 17)  # not ICMP, and not MPTCP, whose connections Landlock's TCP rules do not see
@@ -177,8 +177,9 @@ def policy(
 
     `families` are those `socket` gives; `socketpair` gives AF_UNIX whatever they are, as its ends reach
     nothing else. Without `shared_memory`, anonymous shared mappings and memfds are refused; a shared mapping
-    of `/dev/zero` is the same memory and looks like any file here. `supervised`: a call of `TARGETS` is for the
-    holder of the listener to answer; signals by pidfd, which stands for a process that no register names, are absent.
+    of `/dev/zero` is the same memory and looks like any file here. `supervised`: a call of `TARGETS`, or one that maps
+    a file to be shared, is for the holder of the listener to answer; signals by pidfd, which stands for a process that
+    no register names, are absent.
     """
     answers: dict[str, int | Rule] = {}
     for table, answer in ((ALLOWED, 0), (REFUSED, errno.EPERM), (ABSENT, errno.ENOSYS)):
@@ -188,6 +189,7 @@ def policy(
     answers.update(_signals(supervised))
     if supervised:
         _supervise_owners_and_counts(answers)
+        _supervise_mappings(answers)
     return answers
 
 
@@ -365,6 +367,15 @@ def _supervise_owners_and_counts(answers: dict[str, int | Rule]) -> None:
     halves = (_one_of(2, 0), Match(2, (0,), upper=True))
     answers["prlimit64"] = (*prlimit, *(Clause((of_others, half)) for half in halves))
     answers["setrlimit"] = (*setrlimit, Clause((_none_of(0, _RLIMIT_NPROC),)))
+
+
+def _supervise_mappings(answers: dict[str, int | Rule]) -> None:
+    """Tell init of each file that is mapped to be shared: what is written through memory may leave no time of change.
+    """
+    mmap = answers["mmap"]
+    assert not isinstance(mmap, int)
+    private, anonymous = _one_of(3, _MAP_PRIVATE, mask=_MAP_TYPE), _one_of(3, _MAP_ANONYMOUS, mask=_MAP_ANONYMOUS)
+    answers["mmap"] = (*mmap, Clause((private, anonymous), SUPERVISED))
 
 
 def build_for_branch(machine: str = MACHINE) -> bytes:

@@ -7,7 +7,8 @@ file.
 
 A time of change has the grain of the kernel's clock, unless the kernel makes it finer for a file that was looked at
 (Linux 6.13). Where it does not, a file that changed just before it was looked at is looked at again. A page that a
-process has mapped to be shared, and has written once, changes without a time from then on: such files count as changed.
+process has mapped to be shared, and has read or written once, changes without a time from then on: a file counts as
+changed that was mapped so since the look before, or is.
 
 A large file is copied after the checkpoint is made, while a lease on it has the kernel hold whoever opens it to write
 until it is copied. One that is open to be written, or mapped so, gets no lease, and is copied at once.
@@ -33,6 +34,7 @@ from typing import Any
 
 from cellblock.wire import filelists
 from cellblock.wire.filelists import Pieces, Told
+from cellblock.worker.holdings import EVERY
 from cellblock.worker.init.trees import Place, Places, Tree, allowed, move, remove
 
 CHUNK_BYTES = 2**20
@@ -146,6 +148,8 @@ class Kept:
     missed: dict[Place, None] = field(default_factory=dict)
     fresh: int = 0
     """Number of entries that are not those of the checkpoint before."""
+    mapped: frozenset[int] = frozenset()
+    """Inodes that processes had mapped to be shared: so has the copy that is woken there."""
 
     def missing(self, place: Place) -> bool:
         """True if a place, or one above it, could not be kept."""
@@ -169,19 +173,20 @@ class _Copying:
 class FileHistory:
     """The trees below `roots`, which all are on one file system; `store` is a descriptor of an empty directory.
 
-    What is there now is checkpoint 0. `mapped` tells which inodes of a device may change without a time of change.
+    What is there now is checkpoint 0. `still_mapped` tells which inodes, of those that were, are mapped to be shared.
     """
 
     def __init__(
-        self, roots: Iterable[str], store: int, mapped: Callable[[int], frozenset[int]] = lambda device: frozenset()
-    ) -> None:
+        self, roots: Iterable[str], store: int,
+        still_mapped: Callable[[frozenset[int], int], frozenset[int]] = lambda known, device: frozenset(),
+    ) -> None:  # fmt: skip
         self._trees = {root: Tree(root) for root in roots}
         self._store = store
         self._device = next(iter(self._trees.values())).device
         self._kept: dict[int, Kept] = {}
         self._known: dict[Place, tuple[Stamp | None, Entry]] = {}
         self._fine = _has_fine_times(store)
-        self._find_mapped = mapped
+        self._still_mapped = still_mapped
         self._mapped: frozenset[int] = frozenset()
         self._spared = 0
         self._most = _STATES_OF_FILES * (os.statvfs(next(iter(self._trees))).f_files or sys.maxsize)
@@ -212,6 +217,13 @@ class FileHistory:
                 for entry in entries
             )
 
+    def suspect(self, file: os.stat_result | None) -> None:
+        """A file may change without a time of change from now on; None for any."""
+        if file is None:
+            self._mapped = EVERY
+        elif file.st_dev == self._device and self._mapped is not EVERY:
+            self._mapped |= {file.st_ino}
+
     # ------------------------------------------------------------------------------------------ keeping
 
     def keep(self, number: int, *, spared: int = 0) -> tuple[int, str] | None:
@@ -225,7 +237,7 @@ class FileHistory:
         known = self._known
         entries: dict[Place, Entry] = {}
         self._taken = entries
-        mapped, self._mapped = self._mapped, frozenset()  # one that was mapped since has left a time of change
+        mapped, self._mapped = self._mapped, frozenset()
         missed: list[Place] = []
         linked: dict[int, tuple[Stamp, Entry]] = {}  # all names of a file are as the first was, whoever writes to it
         fresh = 0
@@ -256,9 +268,8 @@ class FileHistory:
         for one in [one for one in self._copying if not os.fstat(one.file).st_nlink]:  # who deleted it has its room
             while one in self._copying:
                 self._copy_chunk(one)
-        if any(entry.kind == stat.S_IFREG for entry in entries.values()):
-            self._mapped = self._find_mapped(self._device)
-        self._kept[number] = Kept(entries, dict.fromkeys(missed), fresh)
+        self._mapped = self._still_mapped(mapped, self._device)
+        self._kept[number] = Kept(entries, dict.fromkeys(missed), fresh, self._mapped)
         while len(self._kept) > spared + 1 and self._remembered > self._most:
             self._forget_oldest("max_files")
         return self._last_forgotten()
@@ -493,6 +504,7 @@ class FileHistory:
                 with _noting(place, failed):
                     _settle_directory(str(place), kept.entries[place])
         self._know(kept.entries, frozenset(failed))
+        self._mapped = kept.mapped
         return [str(place) for place in dict.fromkeys(failed)]
 
     def _move_ways_back(self, failed: list[Place]) -> None:

@@ -25,7 +25,7 @@ from cellblock.worker.init.captures import Captures
 from cellblock.worker.init.expected import Copies
 from cellblock.worker.init.filehistory import FileHistory
 from cellblock.worker.init.quota import Quota
-from cellblock.worker.init.supervisor import Supervisor
+from cellblock.worker.init.supervisor import MAPPED, Supervisor
 from cellblock.worker.init.watch import IDLE_SECONDS, UNSEEN, Excess, Watch
 from cellblock.worker.peak import Peak
 
@@ -51,8 +51,8 @@ class Service:
         self._watch = Watch(memory_bytes)
         self._budget = Budget(checkpoint_bytes)
         self._quota = Quota()
-        self._history = FileHistory(root.own(), store, self._watch.mapped)
-        self._supervisor = Supervisor(self._ready)
+        self._history = FileHistory(root.own(), store, self._watch.still_mapped)
+        self._supervisor = Supervisor(self._ready, self._history.suspect)
         self._copies = Copies(self._ready, self._found)
         self._captures = Captures(self._ready)
         self._history.spare = self._captures.drop_files
@@ -96,6 +96,7 @@ class Service:
             "capture": self._capture,
         }
         signal.signal(signal.SIGCHLD, lambda *_: self._border.carry_out("reap", self._reap))
+        signal.signal(MAPPED, lambda *_: self._history.suspect(None))
 
     def serve(self) -> NoReturn:
         """Until the host is gone."""

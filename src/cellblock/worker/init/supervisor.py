@@ -1,9 +1,12 @@
-"""Answers, in init, the calls of a session's processes that reach another process.
+"""Answers, in init, the calls of a session's processes that reach another process, or map a file to be shared.
 
 Out of their reach are init and the frozen copies of the worker. A copy is known to init by its pid once it is ready;
 before that, and where that is late, it is told by this: it hides itself (it is not dumpable), as a process that is
 forked from one that does so does from its first moment. Other processes that hide themselves are out of reach of all
 but themselves, their children and their parents. In a branch all hide: there a copy is told by its blocked signals.
+
+A file that was mapped to be shared may change and leave no time of change. Whoever remembers the files is told which
+one it may be, before it is mapped; init of a branch, by a signal, that it may be any.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from __future__ import annotations
 import errno
 import os
 import select
+import signal
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 
 from cellblock.hosting import sockets
 from cellblock.worker import holdings, procfs
@@ -23,6 +28,8 @@ from cellblock.worker.confine.seccomp import RULE_SETS, TARGETS
 
 _BRANCHING = frozenset(("setns", "seccomp"))
 _OF_SCRIBES = frozenset(("seccomp", *RULE_SETS))
+MAPPED = signal.SIGUSR1
+"""Tells init of a branch that a file of it is about to be mapped to be shared."""
 _SIGCHLD = b"17"  # what a child's end raises; that of a copy which is a child of the worker's raises nothing
 
 
@@ -33,8 +40,10 @@ class Supervisor:
     `saving` are those that make a scribe.
     """
 
-    def __init__(self, poll: select.poll) -> None:
+    def __init__(self, poll: select.poll, mapped: Callable[[os.stat_result | None], object]) -> None:
+        """`mapped` is told of each file that may be written through memory, None where it is not known which."""
         self._poll = poll
+        self._mapped = mapped
         self._doors: dict[int, socket.socket] = {}
         self._listeners: set[int] = set()
         self.worker = self.parting = 0
@@ -87,6 +96,9 @@ class Supervisor:
             return 0
         if call.name in RULE_SETS:
             return errno.ENOSYS
+        if call.name == "mmap":
+            self._tell_mapping(call)
+            return 0
         if call.name in _BRANCHING:
             return 0 if self._is_branching(call) else errno.EPERM
         if holdings.nested(call.caller):
@@ -96,6 +108,18 @@ class Supervisor:
             return errno.EPERM
         target = abs(call.number(place))  # below 0 it is a group: that of a copy has the copy's number
         return errno.EPERM if target and self._is_out_of_reach(target, call.caller) else 0
+
+    def _tell_mapping(self, call: Call) -> None:
+        if holdings.nested(call.caller):
+            for init in holdings.known_as(1):  # of any branch: which one it is nobody tells
+                with suppress(ProcessLookupError):
+                    os.kill(init, MAPPED)
+            return
+        try:
+            if (file := holdings.open_to_write(call.caller, call.number(4))) is not None:
+                self._mapped(file)
+        except PermissionError:  # it hides its files
+            self._mapped(None)
 
     def _is_branching(self, call: Call) -> bool:
         """True if a frozen copy is making a branch, and it is the copy's child, or may be its child's: that enters the

@@ -135,9 +135,9 @@ class Watch:
         """The processes that are not frozen copies, as of the last look at them."""
         return frozenset(self._ran)
 
-    def mapped(self, device: int) -> frozenset[int]:
-        """Inodes of a tmpfs that a process of the session may be changing through its memory."""
-        return holdings.written_through_memory((one for one in self._processes() if one not in self.frozen), device)
+    def still_mapped(self, known: frozenset[int], device: int) -> frozenset[int]:
+        """Of inodes that were mapped to be shared, those that a process of the session has mapped still."""
+        return holdings.still_mapped(known, (one for one in self._processes() if one not in self.frozen), device)
 
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""
