@@ -11,14 +11,14 @@ from typing import Any
 
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Name
-from cellblock.documents import reading
+from cellblock.documents import fits, reading
 from cellblock.errors import StoreError
 from cellblock.session.archive import from_plain, to_plain
 from cellblock.session.notebook import Changes, Kept
 from cellblock.session.shown import Blob
 from cellblock.snapshots import Buffer, File, Group, Rows, SavedName, Snapshot
 from cellblock.store import JSON, Batch, Commit, StoredSession, blobs, records
-from cellblock.store.address import address_of, canonical
+from cellblock.store.address import address_of, canonical, linked
 from cellblock.text import dumps
 
 _STATE = ("groups", "names", "files")
@@ -27,6 +27,15 @@ _CELLS = "notebook"
 _BY_PLACE = "cells"
 """The tree that older commits have in its stead: by place, each cell with its record."""
 CELLS_AT_ONCE = 100
+
+_SIZE, _LINK = range(2**63), {"/": (str, [str])}
+_GROUP = {"stream": _LINK, "buffers": [{"length": _SIZE, "chunks": _LINK}], "needs": [str], "note": str}
+_NAME = {"group": str, "type": str, "size": _SIZE, "preview": str}
+_FILE = {
+    "kind": str, "mode": _SIZE, "modified_ns": int, "size": _SIZE, "chunks": _LINK, "target": str, "holes": [[_SIZE]],
+    "same": _SIZE,
+}  # fmt: skip
+_DETAIL = {"ambient": [[str]], "environment": [[str]]}
 
 
 @dataclass
@@ -92,8 +101,21 @@ def put_snapshot(batch: Batch, written: Written, snapshot: Snapshot) -> dict[str
     return {
         "ambient": [[label, key] for label, key in snapshot.ambient],
         "environment": [[what, value] for what, value in snapshot.environment.items()],
-        "lost": [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost],
+        "lost": put_lost(batch, [[one.name, one.type, one.reason, one.remedy] for one in snapshot.lost]),
     }
+
+
+def put_lost(batch: Batch, rows: Sequence[JSON]) -> JSON:
+    """Write what a state lacks: a link, since all who list commits read these."""
+    return records(batch.record(rows)) if rows else []
+
+
+def get_lost(session: StoredSession, commit: Commit) -> list[list[str]]:
+    """The name, type, reason and remedy of all that a commit's state lacks. Older stores have them in the commit."""
+    told = commit.detail.get("lost", [])
+    rows: Any = session.record(linked(told)[0]) if isinstance(told, dict) else told
+    _require(rows, [[str]])
+    return list(rows)
 
 
 def _put_group(batch: Batch, written: Written, group: Group) -> JSON:
@@ -108,6 +130,7 @@ def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
     detail: Any = commit.detail
     if not detail.get("environment"):
         return None
+    _require(detail, _DETAIL)
     trees = {kind: session.tree(commit.trees.get(kind)) for kind in _STATE}
     groups = {key: _addresses(link, "@")[0] for key, link in trees["groups"].pairs()}
     names: Any = trees["names"].pairs()
@@ -116,7 +139,7 @@ def get_snapshot(session: StoredSession, commit: Commit) -> Snapshot | None:
         groups=Rows(Group, map(_group_of, groups, map(json.loads, session.get_many(groups.values())))),
         names=Rows(SavedName, starmap(_name_of, names)).ordered(),
         files=Rows(File, starmap(_file_of, files)).ordered(),
-        lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in detail["lost"]),
+        lost=tuple(Lost(name=a, type=b, reason=c, remedy=d) for a, b, c, d in get_lost(session, commit)),
         environment=dict(detail["environment"]),
         ambient=tuple((label, key) for label, key in detail["ambient"]),
     )
@@ -131,7 +154,14 @@ def _group(group: Group) -> JSON:
     }
 
 
+def _require(plain: object, shape: object) -> None:
+    """TypeError for a part of a commit that is not as this version, or one before, writes it."""
+    if not fits(plain, shape):
+        raise TypeError(f"{str(plain)[:80]} is not of its form")
+
+
 def _group_of(key: str, plain: Any) -> Group:
+    _require(plain, _GROUP)
     buffers = tuple(Buffer(one["length"], _addresses(one["chunks"], "/")) for one in plain["buffers"])
     return Group(
         key=key,
@@ -147,6 +177,7 @@ def _name(one: SavedName) -> dict[str, JSON]:
 
 
 def _name_of(name: str, plain: Any) -> SavedName:
+    _require(plain, _NAME)
     return SavedName(name=name, group=plain["group"], type=plain["type"], size=plain["size"], preview=plain["preview"])
 
 
@@ -235,7 +266,19 @@ def cells_of(session: StoredSession, commit: Commit) -> Iterator[Kept]:
 def names_of(session: StoredSession, commit: Commit) -> dict[str, Name]:
     """The names of a commit, sorted."""
     names: Any = session.tree(commit.trees.get("names")).pairs()
-    return {name: Name(type=one["type"], size=one["size"], preview=one["preview"]) for name, one in sorted(names)}
+    return {name: name_of(one) for name, one in sorted(names)}
+
+
+def name_of(plain: Any) -> Name:
+    """What a row of the tree of names tells."""
+    _require(plain, _NAME)
+    return Name(type=plain["type"], size=plain["size"], preview=plain["preview"])
+
+
+def size_of(plain: Any) -> int:
+    """The size of a row of the tree of files, in bytes."""
+    _require(plain, _FILE)
+    return int(plain["size"])
 
 
 def _joined(data: Mapping[str, bytes], link: Any) -> bytes:
@@ -260,6 +303,7 @@ def _file(one: File) -> JSON:
 
 
 def _file_of(path: str, plain: Any) -> File:
+    _require(plain, _FILE)
     holes = tuple((hole[0], hole[1]) for hole in plain["holes"])
     return File(**{**plain, "path": path, "chunks": _addresses(plain["chunks"], "/"), "holes": holes})
 

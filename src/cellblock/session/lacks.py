@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,8 +13,12 @@ from cellblock.cell import Lost
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
 from cellblock.hosting.loops import OfLoop
-from cellblock.snapshots import Row, Snapshot
+from cellblock.snapshots import Row, Snapshot, held_of_lost
 from cellblock.worker.saving.losses import PART, REMEDIES
+
+_MOST_HELD = 16 << 20
+"""Bytes of what older commits lack, by name."""
+_MOST_TOLD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ class Losses:
         self.newly: tuple[Lost, ...] = ()
         """Names that the newest commit could not save, and that were not among the lost of the one before."""
         self._of: dict[str, Lacks] = {}
+        self._named: deque[tuple[str, int]] = deque()
+        """The commits of which the names are known that they lack, oldest first, and the bytes that each takes."""
         self._told: set[str] = set()
         self._to_tell: tuple[Lost, ...] = ()
         self._is_back = False
@@ -74,24 +81,36 @@ class Losses:
 
     def forget(self) -> None:
         """Nothing is known of what commits lack: the session is made again."""
-        self.now, self._of = Lacks(), {}
+        self.now, self._of, self._named = Lacks(), {}, deque()
 
     @contextmanager
     def as_they_were(self) -> Iterator[None]:
         """Nothing is known within, and what was known is known again where that fails."""
-        known = self.now, self._of
+        known = self.now, self._of, self._named
         self.forget()
         try:
             yield
         except BaseException:
-            self.now, self._of = known
+            self.now, self._of, self._named = known
             raise
 
     # ------------------------------------------------------------------------- of commits
 
     def note(self, commit: str, now: Lacks) -> None:
         """Note the lacks of a commit at which the session stands."""
-        self.now = self._of[commit] = now
+        self._keep(commit, now)
+        self.now = now
+
+    def _keep(self, commit: str, lacks: Lacks) -> None:
+        """Keep the lacks of a commit. Of old ones some names are forgotten: the next commit finds them again."""
+        self._of[commit] = lacks
+        if lacks.missing and lacks.missing is not self.now.missing:
+            self._named.append((commit, sum(map(held_of_lost, lacks.missing))))
+        while len(self._named) > 1 and sum(size for _, size in self._named) > _MOST_HELD:
+            oldest = self._named.popleft()[0]
+            missing = self._of[oldest].missing
+            for one in [one for one, its in self._of.items() if its.missing is missing]:
+                self._of[one] = replace(self._of[one], missing=())
 
     async def compared(self, snapshot: Snapshot) -> Compared:
         """A snapshot beside the one before: what it lacks, and what of that is new."""
@@ -99,11 +118,13 @@ class Losses:
 
     def take_up(self, commit: str, found: Compared, *, is_here: bool) -> None:
         """Take up the lacks of a commit; unless `is_here` the session has left it meanwhile."""
-        self._of[commit] = found.lacks
+        self._keep(commit, found.lacks)
         if is_here:
             self.now, self._is_back = found.lacks, False
         self.newly = tuple(one for one in found.newly if not one.type.startswith(PART))
         self._tell(found.newly)
+        if len(self._told) > _MOST_TOLD:
+            self._told.clear()
         self._told.update(one.name for one in found.lacks.missing)
 
     async def take_unloadable(
@@ -170,6 +191,8 @@ class Compared:
 def _compared(snapshot: Snapshot, before: Lacks) -> Compared:
     held = snapshot.groups_of_names()
     missing = tuple(replace(one, alive=True) for one in snapshot.lost if one.name not in held)
+    if missing == before.missing:
+        missing = before.missing
     known = {one.name for one in before.lost()}
     unloadable = {name: one for name, one in before.unloadable.items() if held.get(name) == one[0]}
     newly = tuple(one for one in missing if one.name not in known)

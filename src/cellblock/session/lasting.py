@@ -41,6 +41,7 @@ from cellblock.session.standing import Standing
 from cellblock.session.steps import Step
 from cellblock.session.timeline import adopted, before, deleted_since, difference, find, led_to, why_private
 from cellblock.session.tools import Asked
+from cellblock.snapshots import CHUNK_BYTES
 from cellblock.state import Versioned
 from cellblock.store import JSON, Commit, HeldSession, Store, open_store
 from cellblock.wire.messages import ToolReply
@@ -84,6 +85,7 @@ class Lasting:
         """Settings that the store could not be told."""
         self.account = account
         """Account on which everything counts that waits to be written."""
+        held.read_at_most(account.limit)
         self.journal = Journal(held, account)
         self.committer = Committer(held, self.standing, self.losses, account, self._background, weakref.ref(self))
 
@@ -630,7 +632,7 @@ class Lasting:
             ahead.close(wait=wait)
 
     def _get(self, addresses: Sequence[str]) -> list[bytes]:
-        return list(self._held.get_many(addresses))
+        return list(self._held.get_many(addresses, CHUNK_BYTES))
 
 
 _open: weakref.WeakValueDictionary[tuple[str | None, str, str, str], Lasting] = weakref.WeakValueDictionary()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Set
 from typing import Any, TypeAlias
+
+from cellblock.store.address import canonical
 
 Tree: TypeAlias = dict[str, Any]
 """Rows by their keys: names, groups, or files by their paths."""
+_ROOT = ""
 
 
 def three_way(
@@ -54,12 +57,58 @@ def merge_files(base: Tree, first: Tree, second: Tree, unsettled: Set[str]) -> t
     has another content. The first's is kept, with the directories that it is in.
     """
     merged, conflicts = three_way(base, first, second, unsettled, _is_same)
-    settled: set[str] = set()
-    while astray := {*_orphans(merged), *_torn(merged)} - settled:
-        settled |= astray
-        for one in {one for path in astray for one in (path, *_above(path))}:
-            put(merged, one, first.get(one))
+    links = _Links()
+    astray = [path for key, row in merged.items() for path in links.torn_by(key, row)]
+    below = defaultdict[str, list[str]](list)
+    for path in sorted({**merged, **first}):  # a directory comes before what is in it
+        below[_directory(path)].append(path)
+    outside = {_ROOT: False}
+    for path in sorted(merged):
+        parent = _directory(path)
+        outside[path] = outside.get(parent, True) or not (parent == _ROOT or _is_directory(merged[parent]))
+        if outside[path]:
+            astray.append(path)
+    settled, restored = set[str](), {_ROOT}
+    while astray:
+        path = astray.pop()
+        settled.add(path)
+        while path not in restored:  # else all that it is in was restored, too
+            restored.add(path)
+            before, row = merged.get(path), first.get(path)
+            if before != row:
+                put(merged, path, row)
+                links.let_go(path, before)
+                astray += links.torn_by(path, row)
+                if not _is_directory(row):
+                    astray += [one for one in below[path] if one in merged and one not in settled]
+            path = _directory(path)
     return merged, conflicts | settled
+
+
+class _Links:
+    """The names of each file that has several, and how many rows there are of each content."""
+
+    def __init__(self) -> None:
+        self._contents = defaultdict[str, Counter[bytes]](Counter)
+        self._whole = defaultdict[str, set[str]](set)
+        """Names of which nobody was told that they are torn."""
+
+    def torn_by(self, path: str, row: Any) -> Set[str]:
+        """Take a path's row up; the names, so far not told, of one file that do not have all the same content by it."""
+        if not row or not row["same"]:
+            return set()
+        contents, names = self._contents[row["same"]], self._whole[row["same"]]
+        contents[canonical(row)] += 1
+        names.add(path)
+        return self._whole.pop(row["same"]) if len(contents) > 1 else set()
+
+    def let_go(self, path: str, row: Any) -> None:
+        """The path has this row no more."""
+        if row and row["same"]:
+            contents, content = self._contents[row["same"]], canonical(row)
+            contents[content] -= 1
+            contents += Counter()  # which drops what is at 0
+            self._whole[row["same"]].discard(path)
 
 
 def _is_same(before: Any, after: Any) -> bool:
@@ -69,25 +118,11 @@ def _is_same(before: Any, after: Any) -> bool:
     return bool(before == after)
 
 
-def _orphans(files: Tree) -> Iterator[str]:
-    """Paths in what is no directory."""
-    for path in files:
-        if any(files.get(above, {}).get("kind") != "directory" for above in _above(path)):
-            yield path
+def _is_directory(row: Any) -> bool:
+    return bool(row) and row["kind"] == "directory"
 
 
-def _torn(files: Tree) -> Iterator[str]:
-    """Paths that are names of one file, and would not all have its content."""
-    names = defaultdict(list)
-    for path, row in files.items():
-        if row["same"]:
-            names[row["same"]].append(path)
-    for paths in names.values():
-        if any(files[path] != files[paths[0]] for path in paths):
-            yield from paths
-
-
-def _above(path: str) -> Iterator[str]:
-    """The directories that a path is in, but for the root that every session has."""
-    parts = path.split("/")
-    return ("/".join(parts[:count]) for count in range(2, len(parts)))
+def _directory(path: str) -> str:
+    """The directory that a path is in; `_ROOT` for those that every session has."""
+    above = path.rpartition("/")[0]
+    return above if "/" in above else _ROOT

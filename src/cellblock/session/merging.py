@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from cellblock.errors import CellblockError, MergeConflict
 from cellblock.labels import DECLARED, DUNDER, LAST, called
+from cellblock.session.commits import get_lost, put_lost
 from cellblock.session.mergedtrees import Tree, merge_files, put, three_way
 from cellblock.session.past import state_of
 from cellblock.session.timeline import is_cache, is_same
@@ -63,7 +64,7 @@ def merge(
             message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
             number=max(ours.number, theirs.number),
             trees={**ours.trees, **merging.trees(batch, first)},
-            detail={**merging.detail(), "environment": _environment(first, second), "step": step},
+            detail={**merging.detail(batch), "environment": _environment(first, second), "step": step},
             parents=(ours.id, theirs.id),
         )
 
@@ -135,7 +136,7 @@ class _Version:
         for label in [one for one in ambient if one.startswith((DUNDER, DECLARED)) and one != _BOOKKEEPING]:
             key = ambient.pop(label)
             names[called(label)] = {"label": label, "type": "", "group": key, "record": groups.get(key)}
-        return cls(names, groups, files, ambient, _by_name(detail.get("lost", ())))
+        return cls(names, groups, files, ambient, _by_name(get_lost(session, commit)))
 
     def around(self, label: str) -> tuple[str, Any] | None:
         """Key of something that surrounds the names, and its group."""
@@ -209,12 +210,12 @@ class _Merging:
             for kind, tree in merged.items()
         }
 
-    def detail(self) -> dict[str, JSON]:
+    def detail(self, batch: Batch) -> dict[str, JSON]:
         """The surroundings of the names, and the losses, after `let_go`."""
         labels: dict[str, str] = {row["label"]: row["group"] for row in self._names.values() if "label" in row}
         labels |= self._surroundings()[0]
         lost = [row for _, rows in self._lost() for row in rows] + self._dropped
-        return {"ambient": [[label, key] for label, key in sorted(labels.items())], "lost": lost}
+        return {"ambient": [[label, key] for label, key in sorted(labels.items())], "lost": put_lost(batch, lost)}
 
     def _surroundings(self) -> tuple[dict[str, str], set[str]]:
         """The groups of what surrounds the names, and what of it both changed or was not kept, which is told."""

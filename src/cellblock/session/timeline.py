@@ -7,8 +7,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from cellblock.differences import Diff, FileChange, Name, NameChange, StepTaken
-from cellblock.errors import CellblockError, UnknownCommit, UnknownSession
+from cellblock.differences import Diff, FileChange, NameChange, StepTaken
+from cellblock.documents import reading
+from cellblock.errors import CellblockError, StoreError, UnknownCommit, UnknownSession
+from cellblock.session.commits import name_of, size_of
 from cellblock.session.hoststeps import is_own
 from cellblock.session.past import is_deletion, step_of
 from cellblock.store import Commit, HeldSession, Store, StoredSession
@@ -18,26 +20,29 @@ _MOST_STEPS = 1000
 
 def difference(session: StoredSession, before: Commit, after: Commit) -> Diff:
     """Difference between two commits. Trees that both share are not read."""
-    return Diff(
-        before=before.id,
-        after=after.id,
-        names=tuple(sorted(_names(session, before, after), key=lambda one: one.name)),
-        files=tuple(sorted(_files(session, before, after), key=lambda one: one.path)),
-        steps=tuple(_steps(session, before, after)),
-        exact=before.snapshot and after.snapshot,
-    )
+    with reading("a stored state is", StoreError):
+        return Diff(
+            before=before.id,
+            after=after.id,
+            names=tuple(sorted(_names(session, before, after), key=lambda one: one.name)),
+            files=tuple(sorted(_files(session, before, after), key=lambda one: one.path)),
+            steps=tuple(_steps(session, before, after)),
+            exact=before.snapshot and after.snapshot,
+        )
 
 
 def _names(session: StoredSession, before: Commit, after: Commit) -> Iterator[NameChange]:
     for change in _changes(session, before, after, "names"):
         if not is_same(change.old, change.new):
-            yield NameChange(name=change.key, before=_name(change.old), after=_name(change.new))
+            old, new = (None if row is None else name_of(row) for row in (change.old, change.new))
+            yield NameChange(name=change.key, before=old, after=new)
 
 
 def _files(session: StoredSession, before: Commit, after: Commit) -> Iterator[FileChange]:
     for change in _changes(session, before, after, "files"):
         if not is_cache(change.key):
-            yield FileChange(path=change.key, before=_size(change.old), after=_size(change.new))
+            old, new = (None if row is None else size_of(row) for row in (change.old, change.new))
+            yield FileChange(path=change.key, before=old, after=new)
 
 
 CACHES = ("tmp/.cache/", "workspace/.cache/")
@@ -58,14 +63,6 @@ def is_cache(path: str) -> bool:
 
 def _changes(session: StoredSession, before: Commit, after: Commit, kind: str) -> Iterator[Any]:
     return session.tree(before.trees.get(kind)).diff(session.tree(after.trees.get(kind)))
-
-
-def _name(plain: Any) -> Name | None:
-    return None if plain is None else Name(type=plain["type"], size=plain["size"], preview=plain["preview"])
-
-
-def _size(plain: Any) -> int | None:
-    return None if plain is None else int(plain["size"])
 
 
 def _steps(session: StoredSession, before: Commit, after: Commit) -> list[StepTaken]:

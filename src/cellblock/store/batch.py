@@ -17,7 +17,7 @@ from cellblock.errors import StoreDamaged, StoreError
 from cellblock.store import trie
 from cellblock.store.address import JSON, address_of, canonical, links, parsed
 from cellblock.store.database import Transaction
-from cellblock.store.objects import LONGEST, ObjectTable
+from cellblock.store.objects import LONGEST, MOST_RECORD, ObjectTable
 from cellblock.store.packing import Packed, pack
 from cellblock.store.words import Commit
 
@@ -87,6 +87,11 @@ class Batch:
         """Store a record; its address. What it links to must be in the batch, or reachable from a commit."""
         self._check_time()
         data = canonical(value)
+        if len(data) > MOST_RECORD:
+            raise StoreError(
+                f"a record of {len(data) / 2**20:,.0f} MB is more than the {MOST_RECORD >> 20} MB that are read of one",
+                hint="have fewer names, or names and texts that are shorter",
+            )
         address = address_of(data)
         self._wanted.update((address, *(link.address for link in links(value))))
         if not self._has(address, len(data)):

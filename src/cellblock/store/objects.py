@@ -41,6 +41,8 @@ is deleted, and acquits it.
 LARGE = 64 * 1024
 _AT_ONCE = 400
 _IN_MEMORY = 4 << 20
+MOST_BYTES, MOST_RECORD = 512 << 20, 64 << 20
+"""Bytes that an object may have, and a record: some that compress well take thousands of times what a store holds."""
 
 
 class ObjectTable:
@@ -52,6 +54,8 @@ class ObjectTable:
         self._user_id = user_id
         self.prefix = f"{prefix}/{user_id}"
         self._default = default
+        self.most = MOST_BYTES
+        """Bytes of an object that is read."""
 
     def known(self, addresses: Iterable[str]) -> set[str]:
         """Those of some addresses that are stored, and will be for as long as a batch may take."""
@@ -84,19 +88,25 @@ class ObjectTable:
             raise
         self._let_go(unneeded)
 
-    def get(self, address: str) -> bytes:
-        """The bytes of one object. StoreDamaged: it is missing, or its bytes are others."""
+    def get_record(self, address: str) -> bytes:
+        """The bytes of one that is a record."""
+        return self.get(address, MOST_RECORD)
+
+    def get(self, address: str, most: int | None = None) -> bytes:
+        """The bytes of one object. StoreDamaged: it is missing, its bytes are others, or more than may be read."""
         rows = self._database.select(f"{_SELECT} address = ?", self._user_id, digest(address))
         if not rows:
             raise StoreDamaged(f"object {address} is missing from the store", address=address)
-        return unpack(self._fetched(_packed(rows[0])))
+        return unpack(self._fetched(_packed(rows[0])), self.most if most is None else most)
 
-    def get_many(self, addresses: Iterable[str]) -> Iterator[tuple[str, bytes | StoreDamaged]]:
+    def get_many(
+        self, addresses: Iterable[str], most: int | None = None
+    ) -> Iterator[tuple[str, bytes | StoreDamaged]]:
         """Each address with its bytes, or with what is wrong with it, in order; holds some 4 MB at a time."""
         for part in self._parts(addresses):
             rows = self._database.select(placed(f"{_SELECT} address IN (??)", part), self._user_id, *map(digest, part))
             found = {one.address: one for one in map(_packed, rows)}
-            yield from ((address, self._read(address, found.get(address))) for address in part)
+            yield from ((address, self._read(address, found.get(address), most)) for address in part)
 
     def listed(self) -> Iterator[tuple[str, int]]:
         """Every address and the bytes its body takes, in order."""
@@ -110,18 +120,18 @@ class ObjectTable:
     # --- inside ---
 
     def _parts(self, addresses: Iterable[str]) -> Iterator[list[str]]:
-        """Addresses in lists whose bodies take some 4 MB together."""
+        """Addresses in lists whose bytes take some 4 MB together."""
         for some in in_parts(addresses, _AT_ONCE):
-            sql = placed("SELECT address, stored FROM objects WHERE user_id = ? AND address IN (??)", some)
+            sql = placed("SELECT address, length FROM objects WHERE user_id = ? AND address IN (??)", some)
             rows = self._database.select(sql, self._user_id, *map(digest, some))
-            sizes = {spelled(blob(address)): number(stored) for address, stored in rows}
+            sizes = {spelled(blob(address)): number(length) for address, length in rows}
             yield from by_size(((address, sizes.get(address, 0)) for address in some), _IN_MEMORY)
 
-    def _read(self, address: str, packed: Packed | None) -> bytes | StoreDamaged:
+    def _read(self, address: str, packed: Packed | None, most: int | None) -> bytes | StoreDamaged:
         if packed is None:
             return StoreDamaged(f"object {address} is missing from the store", address=address)
         try:
-            return unpack(self._fetched(packed))
+            return unpack(self._fetched(packed), self.most if most is None else most)
         except StoreDamaged as damage:
             return damage
 

@@ -45,8 +45,14 @@ def pack(address: str, data: bytes | memoryview) -> Packed:
     return Packed(address, RAW, len(data), bytes(data))
 
 
-def unpack(packed: Packed) -> bytes:
-    """The bytes of an object. StoreDamaged: they are not those that its address names."""
+def unpack(packed: Packed, most: int) -> bytes:
+    """The bytes of an object. StoreDamaged: they are not those that its address names, or more than `most`."""
+    if packed.length > most:
+        raise StoreDamaged(
+            f"object {packed.address} takes {packed.length / 2**20:,.0f} MB, where {most / 2**20:,.0f} are read at most"
+            " (ExecutionLimits.max_host_mb)",
+            address=packed.address,
+        )
     data = _decoded(packed)
     if data is None or len(data) != packed.length or address_of(data) != packed.address:
         raise StoreDamaged(

@@ -55,7 +55,7 @@ class StoredSession:
         self._database = database
         self._objects = objects
         self._id = found.session_id
-        self._cache = _Cache(objects.get)
+        self._cache = _Cache(objects.get_record)
         self._history = History(database, found.session_id, self.record)
 
     @property
@@ -101,10 +101,17 @@ class StoredSession:
         """The bytes of an object, which are those that its address names. StoreDamaged: they cannot be had."""
         return self._telling(address, self._objects.get)
 
-    def get_many(self, addresses: Iterable[str]) -> Iterator[bytes]:
-        """The bytes of several objects, in order: a few statements for all. StoreDamaged: one of them cannot be had."""
-        for address, data in self._objects.get_many(addresses):
+    def get_many(self, addresses: Iterable[str], most: int | None = None) -> Iterator[bytes]:
+        """The bytes of several objects, in order: a few statements for all. StoreDamaged: one of them cannot be had.
+
+        None may have more than `most`, or else than `read_at_most` has said.
+        """
+        for address, data in self._objects.get_many(addresses, most):
             yield self._telling(address, self._objects.get) if isinstance(data, StoreDamaged) else data
+
+    def read_at_most(self, most: int) -> None:
+        """Bytes of an object, from now on."""
+        self._objects.most = most
 
     def record(self, address: str) -> JSON:
         """Contents of a record."""

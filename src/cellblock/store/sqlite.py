@@ -13,8 +13,8 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import closing, contextmanager, suppress
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ from cellblock.private import fsync, open_private
 from cellblock.store import clock
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.places import no_memory
-from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
+from cellblock.store.schema import MIGRATIONS, Migrations, migrate, statements, stored_format
 
 APPLICATION = 0x63656C6C
 """`cell`, in the file's header: what tells it from any other program's."""
@@ -238,7 +238,7 @@ class SqliteDatabase:
         (mark,) = connection.execute("PRAGMA application_id").fetchone()  # after them: another may make both meanwhile
         if mark != APPLICATION and (mark or tables):
             raise StoreError(f"{self._path} is an SQLite file of another program", hint="give the store another path")
-        found = stored_format(_Transaction(connection)) if mark else 0
+        found = self._format(connection, migrations) if mark else 0
         if found == len(migrations):
             if not self._read_only:
                 self._have_log(connection)
@@ -253,7 +253,7 @@ class SqliteDatabase:
         connection.execute("BEGIN IMMEDIATE")
         try:
             (mark,) = connection.execute("PRAGMA application_id").fetchone()
-            found = stored_format(_Transaction(connection)) if mark else 0
+            found = self._format(connection, migrations) if mark else 0
             migrate(_Transaction(connection), self.dialect, found, self._where, migrations)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
             connection.execute("COMMIT")
@@ -261,6 +261,34 @@ class SqliteDatabase:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+    def _format(self, connection: sqlite3.Connection, migrations: Migrations) -> int:
+        """The format of the tables. Refuses a file that others have given a view, a trigger, or another table or index
+        where ours are: SQLite would run what it says at a statement of ours, for as long as it likes.
+        """
+        self._require_own(connection, migrations[:1], {"meta"})  # what tells the format
+        found = stored_format(_Transaction(connection))
+        if found <= len(migrations):
+            self._require_own(connection, migrations[:found])
+        return found
+
+    def _require_own(
+        self, connection: sqlite3.Connection, migrations: Migrations, tables: Set[str] | None = None
+    ) -> None:
+        """StoreError unless the tables, or some of them, and all that hangs on them are as the migrations make them."""
+        schema = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+        with closing(sqlite3.connect(":memory:")) as model:
+            for statement in statements(self.dialect, migrations):
+                model.execute(statement)
+            own = {*model.execute(schema)}
+        tables = tables or {name for _, name, _, _ in own}
+        for row in connection.execute(schema):
+            kind, name, table, _ = row
+            if row not in own and not tables.isdisjoint((name, table)):
+                raise StoreError(
+                    f"{self._where} holds the {kind} {str(name)[:80]!a}, which cellblock did not make",
+                    hint="do not use the file: whoever changed it can have it run statements of theirs",
+                )
 
     def _have_log(self, connection: sqlite3.Connection) -> None:
         if self._path is not None and connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
