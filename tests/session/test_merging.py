@@ -13,6 +13,7 @@ import pytest
 
 from cellblock import AsyncSession, CellblockError, ExecutionLimits, MergeConflict, Session, Versioned
 from cellblock.errors import SessionClosed, UnknownCommit
+from cellblock.session.mergedtrees import merge_files
 
 Parted = Callable[[str, str, str], tuple[Session, Session]]
 MAKE = "def made(number):\n    class Item:\n        value = number\n    return Item()\n"
@@ -715,3 +716,20 @@ def test_session_whose_journal_holds_more_than_its_commits_is_merged_once_it_was
     with opened("other"):
         session.merge("other")
     assert session["y"] == 1
+
+
+@pytest.mark.threat("W11")
+def test_merge_of_files_that_lead_from_one_to_the_next_takes_time_by_their_number() -> None:
+    """Each version has pairs of names of one file, and the pairs of one lie across those of the other."""
+
+    def row(same: int, content: int) -> dict[str, object]:
+        return {"kind": "file", "mode": 0o644, "same": same, "chunks": [content]}
+
+    count = 20_000  # took hours when each name had all of them looked at again
+    first = {f"workspace/{which}{at}": row(at + 1, 1) for which in "mx" for at in range(count)}
+    base = {**first, "workspace/m0": row(1, 0), "workspace/x0": row(1, 0)}
+    second = {f"workspace/m{at}": row(at + 1, 2) for at in range(count)}
+    second |= {f"workspace/x{at + 1}": row(at + 1, 2) for at in range(count - 1)}
+    merged, conflicts = merge_files(base, first, second, set())
+    assert merged == first
+    assert len(conflicts) == 2 * count

@@ -17,6 +17,7 @@ from cellblock.store import JSON, Batch, Commit, HeldSession
 from cellblock.worker.saving.losses import PART
 
 _MOST_TOLD = 20
+_MOST_ROUNDS = 50
 _MOST_BASES = 16
 """Versions that are held while the bases of bases are merged."""
 _TREES = ("names", "groups", "files")
@@ -186,15 +187,20 @@ class _Merging:
     def let_go(self, names: Iterable[str]) -> set[str]:
         """Have the first version's of these names and of those that cannot stand beside them; return all of these.
 
-        Those that it has not are told.
+        Those that it has not are told. Where one leads to another again and again, all that the second changed go.
         """
         let_go: set[str] = set()
+        rounds = 0
         while astray := {*names, *self._astray()} - let_go:
+            rounds += 1
+            if rounds > _MOST_ROUNDS:
+                rows, self._groups = self._first.names, dict(self._first.groups)
+                astray |= {one for one in {**self._names, **rows} if self._names.get(one) != rows.get(one)} - let_go
             let_go |= astray
-            rows = [self._first.names[name] for name in astray if name in self._first.names]
             for name in astray:
                 put(self._names, name, self._first.names.get(name))
-            for key in self._with_needs([row["group"] for row in rows]):
+            groups = [self._first.names[name]["group"] for name in astray if name in self._first.names]
+            for key in self._with_needs(groups):
                 self._groups[key] = self._first.groups[key]
         for name in sorted(let_go - self._base.names.keys() - self._first.names.keys()):
             if name in self._second.names:

@@ -17,6 +17,7 @@ from typing import Self
 
 import anyio
 
+from cellblock.documents import reading
 from cellblock.errors import CellblockError, IsolationUnavailable, RestoreFailed, SessionClosed
 from cellblock.executors import room
 from cellblock.executors.binding import pickled
@@ -248,7 +249,8 @@ class LinkedKernel(Kernel, Overseer):
             record = record_of(snapshot)
             if suspects.any:
                 record["left_out"] = {key: reason for key, (reason, _) in suspects.left_out.items()}
-            return pack_record(record), snapshot.addresses(), {one.key for one in snapshot.groups}
+            with reading("what was saved is", RestoreFailed, hint=_GO_BACK):
+                return pack_record(record), snapshot.addresses(), {one.key for one in snapshot.groups}
 
         record, addresses, keys = await to_thread.run_sync(described)
         turn = self._turn(self._living(), Restore(buffers=(record,)), 0)

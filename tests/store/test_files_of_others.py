@@ -1,0 +1,132 @@
+"""SQLite files that somebody else has made or changed: what they hold runs nothing and fills nobody."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backports import zstd
+
+from cellblock import CellblockError, Session, StoreDamaged, StoreError, Versioned
+from cellblock.session.timeline import difference
+from cellblock.store import open_store
+
+_ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+_CHANGES = {
+    "a view for the settings": (
+        "ALTER TABLE sessions RENAME TO others",
+        f"CREATE VIEW sessions AS SELECT * FROM others WHERE ({_ENDLESS}) > 0",
+    ),
+    "a view for the format": (
+        "ALTER TABLE meta RENAME TO others",
+        f"CREATE VIEW meta AS SELECT name, value FROM others WHERE ({_ENDLESS}) > 0",
+    ),
+    "a trigger": (
+        f"CREATE TRIGGER t AFTER INSERT ON journal BEGIN UPDATE meta SET value = value WHERE ({_ENDLESS}) > 0; END",
+    ),
+    "an index of an expression": ("CREATE INDEX i ON journal (hex(zeroblob(100000000)))",),
+    "a column that is computed": (
+        "ALTER TABLE journal ADD COLUMN more TEXT AS (hex(zeroblob(100000000))) VIRTUAL",
+    ),
+}  # fmt: skip
+
+
+def _made(tmp_path: Path) -> tuple[str, Path]:
+    path = tmp_path / "cells.db"
+    url = f"sqlite:///{path}"
+    with Session("one", state=Versioned(url), trust_level="local") as session:
+        session.run("x = 1")
+    return url, path
+
+
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("what", _CHANGES)
+def test_file_with_sql_of_its_own_is_refused(what: str, tmp_path: Path) -> None:
+    url, path = _made(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA legacy_alter_table = ON")
+        for statement in _CHANGES[what]:
+            connection.execute(statement)
+        connection.commit()
+    with pytest.raises(StoreError, match="which cellblock did not make"):
+        open_store(url)
+
+
+def test_tables_of_others_beside_ours_are_left_alone(tmp_path: Path) -> None:
+    url, path = _made(tmp_path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE lost_and_found (id INTEGER)")
+        connection.commit()
+    with Session("one", state=Versioned(url), trust_level="local") as session:
+        assert session.run("x").value == 1
+
+
+@pytest.mark.threat("D1")
+def test_object_that_would_fill_the_host_is_damage(tmp_path: Path) -> None:
+    url, path = _made(tmp_path)
+    size = 600 << 20
+    compressor = zstd.ZstdCompressor()
+    body = b"".join([*(compressor.compress(bytes(1 << 20)) for _ in range(size >> 20)), compressor.flush()])
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE objects SET codec = 1, length = ?, stored = ?, body = ?", (size, len(body), body))
+        connection.commit()
+    with pytest.raises(StoreDamaged, match="600 MB, where 64 are read"):
+        Session("one", state=Versioned(url))
+
+
+_MOST = 24
+_WRONG = (5, "text", None, [1], {"a": 1}, 10**30)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("kind", ["groups", "names", "files", "detail"])
+def test_part_of_a_state_that_is_of_no_such_form_is_damage(kind: str, tmp_path: Path) -> None:
+    """Each field of some records is made another."""
+    url = f"sqlite:///{tmp_path / 'cells.db'}"
+    with Session("one", state=Versioned(url)) as session:
+        session.run("x = [1]; open('f', 'w').write('1')")
+        session.flush()
+    rows = _rows(url, kind)
+    wrongs = itertools.cycle(_WRONG)
+    fields = [(key, field) for key, value in rows.items() for field in value][:_MOST]
+    assert fields
+    for key, field in fields:
+        wrong = next(one for one in wrongs if type(one) is not type(rows[key][field]) or field == "note")
+        _open_with(url, kind, key, {**rows[key], field: wrong})
+
+
+def _rows(url: str, kind: str) -> dict[str, Any]:
+    with open_store(url) as store:
+        session = store.read("default", "one")
+        commit = session.resolve("HEAD")
+        if kind == "detail":
+            return {"": dict(commit.detail)}
+        rows = dict(session.tree(commit.trees[kind]).pairs())
+        if kind == "groups":
+            return {key: session.record(link["@"]) for key, link in rows.items()}
+        return rows
+
+
+def _open_with(url: str, kind: str, key: str, row: Any) -> None:
+    """Open and compare a session whose newest commit has this row, or is told as damaged."""
+    with open_store(url) as store, store.hold("default", "one") as held:
+        before = held.resolve("HEAD")
+        detail, trees = dict(before.detail), dict(before.trees)
+        with suppress(StoreError), held.batch() as batch:  # where no store takes it
+            if kind == "detail":
+                detail = row
+            else:
+                value = {"@": batch.record(row)} if kind == "groups" else row
+                trees[kind] = batch.tree(trees[kind], {key: value})
+            batch.commit(kind="run", trees=trees, detail=detail)
+        with suppress(StoreError):
+            difference(held, before, held.resolve("HEAD"))
+    with suppress(CellblockError), Session("one", state=Versioned(url)) as session:
+        session.run("x")
+    with open_store(url) as store, store.hold("default", "one") as held:
+        held.move(before.id)
