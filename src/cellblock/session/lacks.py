@@ -13,6 +13,7 @@ from cellblock.cell import Lost
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
 from cellblock.hosting.loops import OfLoop
+from cellblock.labels import LAST, called
 from cellblock.snapshots import Row, Snapshot, held_of_lost
 from cellblock.worker.saving.losses import PART, REMEDIES
 
@@ -195,6 +196,7 @@ def _compared(snapshot: Snapshot, before: Lacks) -> Compared:
         missing = before.missing
     known = {one.name for one in before.lost()}
     unloadable = {name: one for name, one in before.unloadable.items() if held.get(name) == one[0]}
+    known.add(called(LAST))  # which no cell has bound: it is told once it is gone
     newly = tuple(one for one in missing if one.name not in known)
     return Compared(held=held, lacks=Lacks(missing, unloadable), newly=newly)
 

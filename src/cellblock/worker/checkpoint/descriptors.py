@@ -154,6 +154,14 @@ def move(these: Iterable[tuple[Held, int]]) -> TakenUp:
     return TakenUp(list({one.number: one for one in taken.lost}.values()), taken.anew)
 
 
+def is_dead(number: int) -> bool:
+    """True if a descriptor was let go and is held still: its number may be another's since."""
+    try:
+        return _identity(number) in _dead
+    except OSError:
+        return False
+
+
 def _gone() -> socket.socket:
     """A socket that nobody has the other end of."""
     gone, other = sockets.pair(sockets.STREAM)

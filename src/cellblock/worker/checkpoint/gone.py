@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import stat
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 
 from cellblock.text import type_name
 from cellblock.worker.checkpoint.databases import connect_again
+from cellblock.worker.checkpoint.descriptors import is_dead
 from cellblock.worker.checkpoint.twin import Woken
 
 Row = tuple[str, str, str, str]
@@ -166,17 +166,9 @@ def _connections(woken: Woken, told: set[object]) -> list[Row]:
     return [
         (f"descriptor {one.number}", "socket" if one.kind == stat.S_IFSOCK else "pipe", _CLOSED, "open it again")
         for one in woken.gone
-        if one.kind in (stat.S_IFSOCK, stat.S_IFIFO) and one.number not in told and _is_open(one.number)
+        if one.kind in (stat.S_IFSOCK, stat.S_IFIFO) and one.number not in told and is_dead(one.number)
     ]
 
 
 def _numbers(woken: Woken) -> set[int]:
     return {one.number for one in woken.gone if one.kind in (stat.S_IFSOCK, stat.S_IFIFO)}
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
