@@ -17,8 +17,9 @@ from cellblock.cli.blocks import Block
 from cellblock.cli.history import MAX_ENTRIES, History, default_path
 from cellblock.cli.interrupts import held_back
 from cellblock.cli.keyboard import MAX_MATCHES, Completer
-from cellblock.cli.opening import start_early
+from cellblock.cli.opening import Setup
 from cellblock.cli.progress import redrawn
+from cellblock.limits import ExecutionLimits
 
 
 def cells(text: str) -> list[str]:
@@ -246,9 +247,9 @@ class Screen(io.StringIO):
 
 @pytest.mark.sampled(0)
 def test_what_is_imported_is_known_while_it_starts() -> None:
-    start = start_early(preload=("netrc",))
-    start.ended.result(60)
-    assert start.doing == "importing netrc"
+    setup = Setup({"preload": ("netrc",), "limits": ExecutionLimits()})
+    setup.started.result(60)
+    assert setup.doing == "importing netrc"
 
 
 @pytest.mark.anyio

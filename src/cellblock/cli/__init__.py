@@ -1,4 +1,4 @@
-"""The command line: `main` picks a command; each command is a module, imported when it is named."""
+"""The command line: `main` runs a command; each command is a module, imported when it is named."""
 
 from __future__ import annotations
 
@@ -33,7 +33,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "agent", "repl", "notebook", "sessions", "mcp", "image", "doctor", "demo")
+_COMMANDS = {
+    "run": "run a script behind the walls",
+    "agent": "have a model answer a question with code that runs behind the walls",
+    "repl": "type Python into a session",
+    "notebook": "run a Jupyter document behind the walls",
+    "sessions": "look at the sessions of a store",
+    "mcp": "serve sessions to MCP clients, on stdio or HTTP",
+    "image": "make the image of containers that sessions run in",
+    "doctor": "try the walls of this machine",
+    "demo": "show a session, its limits and its walls",
+}
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
 _OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
 _OF_STORES = (StoreError, SessionBusy, MergeConflict, ImageNotBuilt)
@@ -101,17 +111,22 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = Parser(prog="cellblock", description="Runs Python code behind kernel walls.", epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    named = [name for name in _COMMANDS if name in words[:1]]
-    for name in named or _COMMANDS:
-        import_module(f"cellblock.cli.{name}").add_to(commands)
-    if not words:
+    named = words[0] if words else ""
+    if named in _COMMANDS:
+        import_module(f"cellblock.cli.{named}").add_to(commands)
+    else:  # by name alone, for --help and for errors
+        for name, about in _COMMANDS.items():
+            commands.add_parser(name, help=about).add_argument("words", nargs="...")
+    if not named:
         parser.print_help(sys.stderr)
         parser.exit(USAGE, "\ncellblock: error: no COMMAND was given\n")
-    if not named and not words[0].startswith("-"):
-        parser.error(f"no command {words[0]!r}: there are {', '.join(_COMMANDS)} (cellblock run FILE runs a script)")
+    if named not in _COMMANDS and not named.startswith("-"):
+        parser.error(f"no command {named!r}: there are {', '.join(_COMMANDS)} (cellblock run FILE runs a script)")
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(passed=passed))
+    if named not in _COMMANDS:  # an option, and none of those that end here
+        parser.error(f"unrecognized arguments: {' '.join(unknown) or named}")
     if unknown:
-        hint = " (what is meant for the script stands after --)" if named == ["run"] else ""
-        using = commands.choices[named[0]] if named else parser
-        using.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        hint = " (what is meant for the script stands after --)" if named == "run" else ""
+        commands.choices[named].error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return arguments
+

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.cell import Cell
 from cellblock.cli import source
-from cellblock.cli.exits import MOST_STEPS
 from cellblock.cli.export import Shelf, write_document
+from cellblock.cli.options import MOST_STEPS
 from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
 from cellblock.session.files import listing
@@ -20,7 +20,7 @@ from cellblock.text import line, name, whole_number
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
-    from cellblock.cli.console import Console
+    from cellblock.cli.repl import Console
 
 _OPTIONS = {"timeout_seconds": "--timeout", "max_memory_mb": "--memory", "max_output_bytes": "--output"}
 _MOST_LISTED = 200

@@ -35,7 +35,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "doctor",
-        help="try the walls of this machine",
         description="Opens a session, names the walls around it, and tries each of them from inside.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -1,4 +1,4 @@
-"""An examination: a session is opened on this machine, and each of its walls is tried from inside."""
+"""The examination of a machine: a session is opened, and each of its walls is tried from inside."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cellblock.cli.probes import PRELUDE, PROBES, REDUCED, Probe
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.text import message_of, plain, type_name
 from cellblock.walls import Unavailable, Wall, Walls
 
 if TYPE_CHECKING:
-    from cellblock.cli.probes import Bait, Probe
     from cellblock.session.session import AsyncSession
 
 _MEMORY_MB, _DISK_MB, _PROCESSES = 96, 16, 32
@@ -23,7 +23,7 @@ _VARIABLE = "CELLBLOCK_DOCTOR_CANARY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One attempt, and the answer it got. `proved` says that the answer shows the wall."""
+    """One attempt, the answer it got, and `proved`: the answer proves the wall."""
 
     mechanism: str
     tried: str
@@ -54,7 +54,6 @@ class Report:
 
 async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
-    from cellblock.cli.probes import PROBES, REDUCED
     from cellblock.executors.system import require_linux
     from cellblock.hosting.conditions import require, small_files
     from cellblock.limits import ExecutionLimits
@@ -64,8 +63,8 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     findings, skipped = [], []
     try:
         require_linux("trust_level='isolated'")
-        require(small_files)  # before any is laid out
-        with _laid_out() as bait:
+        require(small_files)  # before any is written
+        with _bait() as bait:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
                 absent = {wall.mechanism for wall in walls if isinstance(wall, Unavailable) and not wall.needed}
@@ -102,9 +101,7 @@ async def examine_local() -> str:
     return ""
 
 
-async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:
-    from cellblock.cli.probes import PRELUDE
-
+async def _try(session: AsyncSession, probe: Probe, bait: dict[str, object]) -> Finding:
     try:
         await session.set("bait", bait)  # each time: an attempt may end the process, and the names with it
         await session.run(PRELUDE)
@@ -117,7 +114,7 @@ async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:
         mechanism=probe.mechanism,
         tried=probe.title,
         answer=_written(answer),
-        proved=cell.error is None and probe.judge(answer, bait),
+        proved=cell.error is None and probe.is_proved(answer),
     )
 
 
@@ -126,20 +123,18 @@ def _said(error: Exception) -> str:
 
 
 def _written(answer: object) -> str:
-    """An answer in a line; equal answers of several attempts once, under the names they came to."""
+    """An answer in a line; of several attempts each answer once, after the names of its attempts."""
     if not isinstance(answer, dict):
         return plain(str(answer))
     groups: dict[str, list[str]] = {}
     for name, one in answer.items():
         groups.setdefault(str(one), []).append(str(name))
-    if len(groups) == len(answer) > 1:
-        return plain(", ".join(map(str, answer.values())))
     return plain(", ".join(f"{'/'.join(names)} {one}" for one, names in groups.items()))
 
 
 @contextmanager
-def _laid_out() -> Iterator[Bait]:
-    """Put out what the session must not reach: a file, a variable, a listener."""
+def _bait() -> Iterator[dict[str, object]]:
+    """Put out a file, a variable and a listener that the session must not reach; what the attempts are told of them."""
     import socket
     import tempfile
 

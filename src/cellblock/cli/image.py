@@ -19,7 +19,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "image",
-        help="make the image of containers that sessions run in",
         description='The image of trust_level="sandboxed": CPython, without cellblock, which is mounted. '
         "Any other image with CPython 3.11 or newer works as well.",
         epilog=_EPILOG,

@@ -1,4 +1,4 @@
-"""Ctrl-C at the keyboard: at the prompt it means one thing, while a cell runs another."""
+"""Ctrl-C: while a script runs, at the prompt, and while one of its cells runs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,43 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0
 """Seconds from the first Ctrl-C until another one counts as a second."""
 
-_LOOK_AGAIN = (0.02, 0.1, 0.5)
-"""Seconds after a Ctrl-C at which the main thread is made to look for it once more."""
+_WAKES = (0.02, 0.1, 0.5)
+"""Seconds between a Ctrl-C and each signal that has the main thread look for it once more."""
 
 _GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process and takes back what it did\n"
 
 
 class CtrlC:
-    """The handler of SIGINT while this is entered. It raises KeyboardInterrupt where nothing runs.
+    """The handler of SIGINT while a script runs: the first Ctrl-C interrupts the cell, the second ends its process."""
 
-    The first Ctrl-C interrupts what runs. One a second later and more warns, and the next kills: a hand that hits the
-    keys twice must not cost the session its names.
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+        self._began = time.monotonic()
+        self.count = 0
+        self.seconds = 0.0
+        """From the start to the last Ctrl-C."""
+
+    def __enter__(self) -> CtrlC:
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        self.seconds = time.monotonic() - self._began
+        if self.count == 1:
+            self._session.interrupt()
+        else:
+            self._session.kill()
+
+
+class PromptCtrlC:
+    """The handler of SIGINT of the prompt. It raises KeyboardInterrupt where nothing runs.
+
+    The first Ctrl-C interrupts the cell that runs. One a second later and more warns, and the next kills: a hand that
+    hits the keys twice must not cost the session its names.
 
     Python's line editing looks for a signal when one ends its wait for a key, and not before it waits: one that comes
     just then would be heard at the next key. A thread ends the wait, by a signal that means nothing.
@@ -45,7 +71,7 @@ class CtrlC:
         self.count = 0
         """Number of interrupts since something began to run."""
 
-    def __enter__(self) -> CtrlC:
+    def __enter__(self) -> PromptCtrlC:
         self._before = signal.signal(signal.SIGINT, self._handle), signal.signal(signal.SIGURG, lambda *_: None)
         came, self._inlet = os.pipe()
         os.set_blocking(self._inlet, False)
@@ -113,4 +139,4 @@ def _wake(came: int, thread: int) -> None:
             os.close(came)
             return
         elif signal.SIGINT in numbers:
-            delays = _LOOK_AGAIN
+            delays = _WAKES

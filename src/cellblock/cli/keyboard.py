@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from cellblock.cli.blocks import Block
+from cellblock.cli.blocks import Block, is_command
 from cellblock.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -76,11 +76,6 @@ class Keyboard:
                 self._history = None
         if is_new:
             _recall(self._readline, text)
-
-
-def is_command(text: str) -> bool:
-    """True if a first line is for us and not for the session: no Python begins so."""
-    return text.startswith((":", "!")) and "\n" not in text
 
 
 def _as_typed(text: str) -> str:

@@ -25,7 +25,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "mcp",
-        help="serve sessions to MCP clients, on stdio or HTTP",
         description=(
             "A server of the Model Context Protocol: clients run Python, commands and files in sessions that last. "
             "It speaks with the one client at stdin and stdout, or over HTTP with all who have a token."

@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,8 @@ _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
 SHOWN_BYTES = 1_000_000
 """Text of a cell that a person is shown; a model's default is less."""
+MOST_STEPS = 999_999
+"""Steps that a command takes back at most."""
 
 LEVELS: tuple[TrustLevel, ...] = ("isolated", "sandboxed")
 _DEFAULT = ExecutionLimits()
@@ -76,13 +77,8 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
         )  # fmt: skip
 
 
-def later(module: str) -> Callable[[argparse.Namespace], int]:
-    """A command whose module is imported once it is carried out: a parser is made of all of them, for --help."""
-    return lambda arguments: int(import_module(f"cellblock.cli.{module}").execute(arguments))
-
-
 def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
-    """The session asked for; `output_bytes` of text where no limit was; `Unusable` for what cannot be."""
+    """The session asked for, whose processes start; `output_bytes` of text without `--output`; or `Unusable`."""
     from cellblock.cli.opening import Setup
 
     return Setup(session(arguments, output_bytes), inputs(arguments))

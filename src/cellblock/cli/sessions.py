@@ -29,7 +29,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "sessions",
-        help="look at the sessions of a store",
         description="Sessions that last: what a store keeps of them. No code runs, but for replay.",
         epilog=EPILOG,
     )

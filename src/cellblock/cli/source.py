@@ -1,4 +1,4 @@
-"""A script on its way in: bytes from a file or stdin, decoded as Python decodes them, split into cells."""
+"""Files of the user's on their way in: scripts, decoded as Python decodes them and split into cells; input files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_local(path: str, most: int, *, regular: bool = True) -> bytes:
 
 
 async def off_loop(read: Callable[[], T]) -> T:
-    """The answer of a function that reads, in a thread: it may wait, and holds up nothing else."""
+    """Call a function that may wait for a file in a thread, so that it holds up nothing else."""
     import asyncio
 
     from cellblock.hosting.threads import in_thread
@@ -69,19 +69,15 @@ async def put(session: AsyncSession, name: str, local: Path) -> int:
     return len(data)
 
 
-async def read_stdin() -> bytes:
-    """All of stdin, bounded, without holding up what else goes on."""
-
-    def read() -> bytes:
+def read_stdin() -> bytes:
+    """All of stdin, bounded."""
+    try:
         number, data = sys.stdin.fileno(), bytearray()
         while len(data) <= MAX_BYTES and (chunk := os.read(number, _CHUNK)):
             data += chunk
-        return bytes(data)
-
-    try:
-        return _bounded(await off_loop(read), "stdin")
     except (OSError, AttributeError) as error:
         raise Unusable(f"cannot read stdin: {error}") from None
+    return _bounded(bytes(data), "stdin")
 
 
 def decode(data: bytes, name: str) -> str:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from cellblock.cli import options
-from cellblock.cli.exits import DONE, FAILED, MOST_STEPS, Unusable
+from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.export import write_document
 from cellblock.cli.terminal import Printer, say, table, write_data
 from cellblock.declarations import declared
@@ -154,7 +154,7 @@ def do_diff(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
-    if not (steps := whole_number(arguments.steps or "1", MOST_STEPS)):
+    if not (steps := whole_number(arguments.steps or "1", options.MOST_STEPS)):
         raise Unusable(f"{arguments.steps!r} is not a number of steps above 0")
     return _go_to(store, arguments, lambda session: before(session, steps))
 
