@@ -233,7 +233,7 @@ def test_history_that_cannot_be_kept_is_said(repl: Repl, tmp_path: Path) -> None
 @pytest.mark.sampled(0)
 def test_history_that_meets_a_full_disk_is_given_up(repl: Repl) -> None:
     start = (
-        "import sys\nfrom cellblock.cli import main\nfrom cellblock.cli.history import History\n"
+        "import sys\nfrom cellblock.cli import main\nfrom cellblock.cli.keyboard import History\n"
         "def full(*_): raise OSError(28, 'No space left on device')\nHistory.add = full\nsys.exit(main())"
     )
     terminal = repl(python=("-c", start))

@@ -14,9 +14,8 @@ import anyio
 import pytest
 
 from cellblock.cli.blocks import Block
-from cellblock.cli.history import MAX_ENTRIES, History, default_path
 from cellblock.cli.interrupts import held_back
-from cellblock.cli.keyboard import MAX_MATCHES, Completer
+from cellblock.cli.keyboard import MAX_ENTRIES, MAX_MATCHES, Completer, History, default_path
 from cellblock.cli.opening import Setup
 from cellblock.cli.progress import redrawn
 from cellblock.limits import ExecutionLimits

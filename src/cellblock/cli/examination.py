@@ -33,7 +33,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The walls applied, the attempts made, and the reason why no session could be opened, if none could."""
+    """The walls, and the attempts made; `failure` is the reason why no session could be opened, "" where one was."""
 
     walls: tuple[Wall, ...]
     findings: tuple[Finding, ...] = ()
@@ -106,30 +106,18 @@ async def _try(session: AsyncSession, probe: Probe, bait: dict[str, object]) -> 
         await session.set("bait", bait)  # each time: an attempt may end the process, and the names with it
         await session.run(PRELUDE)
         cell = await session.run(probe.source)
+        answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
+        proved = cell.error is None and probe.is_proved(answer)
     except Exception as error:  # a border: the others are tried all the same
-        said = f"could not be tried: {_said(error)}"
-        return Finding(mechanism=probe.mechanism, tried=probe.title, answer=plain(said), proved=False)
-    answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
-    return Finding(
-        mechanism=probe.mechanism,
-        tried=probe.title,
-        answer=_written(answer),
-        proved=cell.error is None and probe.is_proved(answer),
-    )
+        answer, proved = f"could not be tried: {_said(error)}", False
+    if isinstance(answer, dict):  # each answer once, after the names of its attempts
+        names = {one: "/".join(str(name) for name, other in answer.items() if other == one) for one in answer.values()}
+        answer = ", ".join(f"{attempts} {one}" for one, attempts in names.items())
+    return Finding(mechanism=probe.mechanism, tried=probe.title, answer=plain(str(answer)), proved=proved)
 
 
 def _said(error: Exception) -> str:
     return str(error) if isinstance(error, CellblockError) else f"{type_name(error)}: {message_of(error, _MOST_SAID)}"
-
-
-def _written(answer: object) -> str:
-    """An answer in a line; of several attempts each answer once, after the names of its attempts."""
-    if not isinstance(answer, dict):
-        return plain(str(answer))
-    groups: dict[str, list[str]] = {}
-    for name, one in answer.items():
-        groups.setdefault(str(one), []).append(str(name))
-    return plain(", ".join(f"{'/'.join(names)} {one}" for one, names in groups.items()))
 
 
 @contextmanager

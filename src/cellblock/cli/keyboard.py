@@ -1,4 +1,4 @@
-"""Source from a terminal, block by block: Python's own line editing, with a history and the Tab key where it is there.
+"""Source from a terminal, block by block: Python's own line editing, what was typed before, and the Tab key.
 
 Python's `readline` and no package of its own: it comes with every usual Python, and it knows the user's `~/.inputrc`.
 """
@@ -14,32 +14,39 @@ import termios
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli.blocks import Block, is_command
 from cellblock.cli.terminal import say
+from cellblock.private import open_private, private_directory
+from cellblock.text import BadJson, read_json, write_json
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cellblock.cli.history import History
-
 _PROMPT, _MORE = ">>> ", "... "
 _DELIMITERS = " \t\n`~!@#$%^&*()-=+[{]}\\|;:'\",<>/?"
 MAX_MATCHES = 500
+MAX_ENTRIES = 5000
+_MAX_ENTRY_CHARS = 100_000
+_MAX_READ_BYTES = 8 * 2**20
 _INDENT = "    "
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
 
 class Keyboard:
-    """Reads blocks with `input`. KeyboardInterrupt meanwhile drops what was begun. `newer`: see `Block`."""
+    """Reads blocks with `input`. A KeyboardInterrupt drops the block that is begun. `newer`: see `Block`."""
 
     def __init__(self, completer: Completer, history: History | None, *, newer: bool = False) -> None:
         self._newer = newer
         self._history = history
-        self._readline = _readline()
-        if self._readline is not None:
-            _set_up(self._readline, completer, history)
+        self._readline: ModuleType | None = None
+        with suppress(ImportError):  # a Python built without it: lines come from the terminal as they are
+            import readline
+
+            self._readline = readline
+            _set_up(readline, completer, history)
 
     def block(self) -> str | None:
         """The next block, None at the end of the input. A line that begins with `:` or `!` is one by itself."""
@@ -79,7 +86,7 @@ class Keyboard:
 
 
 def _as_typed(text: str) -> str:
-    """Pasted text as it would be typed: without a common indentation, and of a transcript only what was typed."""
+    """Pasted text without a common indentation, and of a transcript only the input."""
     text = textwrap.dedent(text) if "\n" in text else text
     if not text.startswith((_PROMPT, _PROMPT.rstrip() + "\n")):
         return text
@@ -119,14 +126,6 @@ def _dropped_at_ctrl_c() -> Iterator[None]:
         termios.tcsetattr(0, termios.TCSANOW, before)
 
 
-def _readline() -> ModuleType | None:
-    try:
-        import readline
-    except ImportError:  # a Python built without it: lines come from the terminal as they are
-        return None
-    return readline
-
-
 def _set_up(readline: ModuleType, completer: Completer, history: History | None) -> None:
     found: list[str] = []
 
@@ -149,9 +148,65 @@ def _set_up(readline: ModuleType, completer: Completer, history: History | None)
 
 
 def _recall(readline: ModuleType, entry: str) -> None:
-    """Have the arrow keys find an entry, if the locale has its characters: readline takes no others."""
+    """Add an entry for the arrow keys, if the locale has its characters: readline takes no others."""
     with suppress(ValueError):
         readline.add_history(entry)
+
+
+# ------------------------------------------------------------------------------------- the history
+
+
+def default_path() -> Path | None:
+    """`cellblock/history` in the directory that XDG_STATE_HOME names, else in `~/.local/state`; None without a home."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    return Path(state, "cellblock", "history") if os.path.isabs(state) else None
+
+
+class History:
+    """The entries, oldest first. Each is in the file as soon as it is added; OSError where it cannot be written.
+
+    The file has one JSON string a line, so that a block of many lines is one entry. It is readable by its owner alone,
+    and a link is not followed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        private_directory(path.parent)
+        self._file = open_private(path, "a")
+        self.entries = self._read()
+
+    def add(self, entry: str) -> bool:
+        """Append an entry; False for one that repeats the last, or is too long to be kept."""
+        if not entry.strip() or len(entry) > _MAX_ENTRY_CHARS or self.entries[-1:] == [entry]:
+            return False
+        self.entries.append(entry)
+        os.write(self._file, _encoded(entry))
+        return True
+
+    def _read(self) -> list[str]:
+        """The newest entries. A file that has grown to twice what is kept is cut down to that."""
+        size = os.fstat(self._file).st_size
+        data = os.pread(self._file, _MAX_READ_BYTES, max(size - _MAX_READ_BYTES, 0))
+        lines = data.splitlines()
+        found = [entry for entry in map(_decoded, lines) if entry]
+        if len(lines) > 2 * MAX_ENTRIES or size > _MAX_READ_BYTES:
+            os.ftruncate(self._file, 0)
+            os.write(self._file, b"".join(map(_encoded, found[-MAX_ENTRIES:])))
+        return found[-MAX_ENTRIES:]
+
+
+def _encoded(entry: str) -> bytes:
+    return write_json(entry).encode("ascii") + b"\n"
+
+
+def _decoded(line: bytes) -> str:
+    """The entry of a line; "" for another line, such as half of one where a disk was full."""
+    try:
+        entry = read_json(line)
+    except BadJson:
+        return ""
+    return entry if isinstance(entry, str) and "\0" not in entry else ""
 
 
 # ------------------------------------------------------------------------------------- the Tab key
@@ -196,7 +251,7 @@ class Completer:
 
 
 def _starting(word: str, names: Iterable[str]) -> list[str]:
-    """The names that start so. A terminal shows them as they are, so only what is printable is given."""
+    """The names that start with `word`. Only printable ones: a terminal shows them as they are."""
     return sorted(name for name in names if name.startswith(word) and name.isprintable())[:MAX_MATCHES]
 
 

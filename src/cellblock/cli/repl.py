@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Literal
 import cellblock
 from cellblock.cli import options
 from cellblock.cli.blocks import Pipe
-from cellblock.cli.commands import COMMANDS, Leave, Refused, run_command
+from cellblock.cli.commands import COMMANDS, Leave, run_command
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable, reason_of, status_of
 from cellblock.cli.export import Shelf
-from cellblock.cli.history import History, default_path
 from cellblock.cli.interrupts import PromptCtrlC, held_back
 from cellblock.cli.opening import Setup, Width
 from cellblock.cli.show import Screen
-from cellblock.cli.terminal import Printer, StreamLost
+from cellblock.cli.terminal import Printer, StreamLost, say
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.text import message_of, row, type_name, whole_number
+from cellblock.text import message_of, type_name, whole_number
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _command(arguments: argparse.Namespace) -> int:
         ctrl_c = entered.enter_context(PromptCtrlC())
         console = Console(setup, pictures=pictures, at_terminal=at_terminal)
         try:
-            return _Prompt(console, portal, ctrl_c, None if arguments.no_history else default_path()).run()
+            return _Prompt(console, portal, ctrl_c, keeps_history=not arguments.no_history).run()
         finally:
             portal.call(console.session.close)
 
@@ -87,10 +86,9 @@ def _command(arguments: argparse.Namespace) -> int:
 class _Prompt:
     """Reads blocks in the main thread, and has each carried out on the event loop."""
 
-    def __init__(self, console: Console, portal: BlockingPortal, ctrl_c: PromptCtrlC, history: Path | None) -> None:
-        """`history` is the file of what was typed before; None keeps none."""
+    def __init__(self, console: Console, portal: BlockingPortal, ctrl_c: PromptCtrlC, *, keeps_history: bool) -> None:
         self._console = console
-        self._history = history
+        self._keeps_history = keeps_history
         self._portal = portal
         self._ctrl_c = ctrl_c
 
@@ -127,7 +125,7 @@ class _Prompt:
         except SessionClosed as error:
             console.fail(f"{error}" + ("; :restart opens another" if console.at_terminal else ""), STOPPED)
             return console.at_terminal
-        except (CellblockError, Refused, Unusable) as error:
+        except (CellblockError, Unusable) as error:
             console.fail(str(error), FAILED)
         except OSError as error:
             console.fail(reason_of(error), FAILED)
@@ -171,9 +169,9 @@ class _Prompt:
         newer = _version(self._console.session.capabilities.python) > sys.version_info[:2]
         if not self._console.at_terminal:
             return Pipe(sys.stdin.fileno(), newer=newer)
-        from cellblock.cli.keyboard import Completer, Keyboard
+        from cellblock.cli.keyboard import Completer, History, Keyboard, default_path
 
-        history, path = None, self._history
+        history, path = None, default_path() if self._keeps_history else None
         if path is not None:
             try:
                 history = History(path)
@@ -228,7 +226,6 @@ class Console:
         self._setup = setup
         self._shelf = None if pictures is None else Shelf(Path(pictures))
         self._out = Printer(sys.stdout)
-        self._err = Printer(sys.stderr)
         self._begin()
 
     def _begin(self) -> None:
@@ -277,7 +274,7 @@ class Console:
 
     def fail(self, text: str, status: int) -> None:
         """Print a failure on stderr, and count its exit status."""
-        self._err.line(f"cellblock: {row(text)}")
+        say(text)
         self.status = max(self.status, status)
 
     def walls_in_a_line(self) -> str:

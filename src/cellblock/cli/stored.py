@@ -26,7 +26,6 @@ from cellblock.text import name as named
 from cellblock.text import whole_number
 
 _MOST_LISTED = 1000
-_MOST_COMMITS = 10**9
 _OF_COMMITS = ("id", "parents", "created", "kind", "number", "message", "snapshot")
 _ID = 12
 
@@ -44,9 +43,8 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
         more = "; other users have some: --user NAME, or --all-users" if others else ""
         say(f"no sessions of {arguments.user!r} in {store.url}{more}")
         return DONE
-    damaged = any(row.damaged for row in rows)
     table(
-        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE", *(["DAMAGED"] if damaged else [])),
+        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE", "DAMAGED"),
         [
             (
                 named(row.user) if user is None else "",
@@ -55,7 +53,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
                 _ago(row.used),
                 str(row.holder or "-"),
                 row.private,
-                *([row.damaged] if damaged else []),
+                row.damaged,
             )
             for row in rows
         ],
@@ -67,7 +65,7 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     """A line for each commit."""
     session = _read(store, arguments)
     start: str = arguments.revision or "HEAD"
-    commits = list(islice(session.log(start), min(max(arguments.limit, 0), _MOST_COMMITS)))
+    commits = list(islice(session.log(start), min(max(arguments.limit, 0), sys.maxsize)))
     revisions = {one.id: f"{start}~{up}" if up else start for up, one in enumerate(first_parents(commits))}
     marks = _marks(session)
     if arguments.json:
