@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -117,7 +116,7 @@ async def _shell(console: Console, line: str) -> None:
 @command(":load FILE.py", "run a script of yours, its `# %%` parts as cells", on_host=True)
 async def _load(console: Console, path: str) -> None:
     name = str(_local(path))
-    text = source.decode(await source.off_loop(partial(source.read, name, regular=True)), name)
+    text = source.decode(source.read(name, regular=True), name)
     for part in source.split(text):
         if not await console.cell(part):
             break

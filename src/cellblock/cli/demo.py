@@ -10,17 +10,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
+
 from cellblock.cell import Cell
 from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.export import write_document
 from cellblock.cli.opening import Setup
+from cellblock.cli.progress import Progress
 from cellblock.cli.storyboard import STEPS, Step, sales_csv
 from cellblock.limits import ExecutionLimits
 from cellblock.private import private_directory, write_private
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
-    from cellblock.cli.progress import Progress
     from cellblock.session.session import AsyncSession
 
 _PACKAGES = ("pandas", "matplotlib")
@@ -43,8 +45,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _command(arguments: argparse.Namespace) -> int:
     """Run the demo; the exit status is 0 where every cell ended as it is meant to."""
-    import anyio
-
     out = Path(arguments.out)
     try:
         private_directory(out)
@@ -60,8 +60,6 @@ def _command(arguments: argparse.Namespace) -> int:
 
 
 async def _demo(out: Path, tables: bool) -> int:
-    from cellblock.cli.progress import Progress
-
     began = time.perf_counter()
     progress = Progress(sys.stdout)
     preload = ("pandas", "matplotlib.pyplot") if tables else ()

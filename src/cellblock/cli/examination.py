@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
+import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cellblock.cli.probes import PRELUDE, PROBES, REDUCED, Probe
 from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.executors.system import require_linux
+from cellblock.hosting.conditions import require, small_files, without_internet
+from cellblock.hosting.machine import MACHINE
+from cellblock.limits import ExecutionLimits
+from cellblock.session.session import AsyncSession
 from cellblock.text import message_of, plain, type_name
 from cellblock.walls import Unavailable, Wall, Walls
-
-if TYPE_CHECKING:
-    from cellblock.session.session import AsyncSession
+from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 _MEMORY_MB, _DISK_MB, _PROCESSES = 96, 16, 32
 _MOST_SAID = 500
-_VARIABLE = "CELLBLOCK_DOCTOR_CANARY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +57,6 @@ class Report:
 
 async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
-    from cellblock.executors.system import require_linux
-    from cellblock.hosting.conditions import require, small_files
-    from cellblock.limits import ExecutionLimits
-    from cellblock.session.session import AsyncSession
-
     limits = ExecutionLimits(max_memory_mb=_MEMORY_MB, max_disk_mb=_DISK_MB, max_processes=_PROCESSES)
     findings, skipped = [], []
     try:
@@ -89,8 +87,6 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
 
 async def examine_local() -> str:
     """Run two cells at the level local, which asks nothing of the system: "" where it works, else why it does not."""
-    from cellblock.session.session import AsyncSession
-
     try:
         async with AsyncSession(trust_level="local") as session:
             ran, refused = await session.run("6 * 7"), await session.run("import os")
@@ -122,14 +118,7 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def _bait() -> Iterator[dict[str, object]]:
-    """Put out a file, a variable and a listener that the session must not reach; what the attempts are told of them."""
-    import socket
-    import tempfile
-
-    from cellblock.hosting.conditions import without_internet
-    from cellblock.hosting.machine import MACHINE
-    from cellblock.worker.confine.syscall_numbers import NUMBERS
-
+    """A file and a listener that the session must not reach, as the attempts are told of them."""
     try:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
     except FileNotFoundError as error:
@@ -144,20 +133,14 @@ def _bait() -> Iterator[dict[str, object]]:
         canary.write("canary")
         canary.flush()
         os.chmod(canary.name, 0o644)
-        os.environ[_VARIABLE] = "canary"
-        try:
-            yield {
-                "canary": canary.name,
-                "secret": _VARIABLE,
-                "port": port,
-                "pid": os.getpid(),
-                "namespaces": {
-                    kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt", "pid", "net", "ipc", "uts")
-                },
-                "numbers": dict(NUMBERS.get(MACHINE, {})),
-                "memory": _MEMORY_MB * 2**20,
-                "disk": _DISK_MB * 2**20,
-                "processes": _PROCESSES,
-            }
-        finally:
-            del os.environ[_VARIABLE]
+        kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
+        yield {
+            "canary": canary.name,
+            "port": port,
+            "pid": os.getpid(),
+            "namespaces": {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds},
+            "numbers": dict(NUMBERS.get(MACHINE, {})),
+            "memory": _MEMORY_MB * 2**20,
+            "disk": _DISK_MB * 2**20,
+            "processes": _PROCESSES,
+        }

@@ -6,8 +6,13 @@ import argparse
 import sys
 from dataclasses import asdict
 
+import anyio
+
 from cellblock.cli.exits import DONE, Unusable
+from cellblock.cli.progress import Progress
 from cellblock.cli.terminal import say, table, write_data, write_out
+from cellblock.executors.container import image
+from cellblock.executors.container.engine import engine_of
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import whole_number, write_json
 
@@ -33,21 +38,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     add = building.add_argument
     add("--data", action="store_true", help="with numpy, pandas, matplotlib and openpyxl")
-    add(
-        "--tag",
-        default="",
-        metavar="NAME",
-        help="its name (localhost/cellblock, localhost/cellblock-data)",
-    )
+    add("--tag", default="", metavar="NAME", help="its name (localhost/cellblock, localhost/cellblock-data)")
     sources = building.add_mutually_exclusive_group()
     sources.add_argument("--base", metavar="IMAGE", help="start from this image (Python's own, by digest)")
     sources.add_argument(
         "--debian", nargs="?", const="trixie", choices=tuple(SUITES), metavar="SUITE",
         help="of Debian's packages: trixie, with Python 3.13, or bookworm, with 3.11; needs mmdebstrap or debootstrap",
     )  # fmt: skip
-    add(
-        "--python", type=_version, metavar="X.Y", help="start from Python's own image of this version; with --base: its"
-    )
+    python = "start from Python's own image of this version; with --base: its"
+    add("--python", type=_version, metavar="X.Y", help=python)
     listing = actions.add_parser("list", help="list those that were made here", epilog=_EPILOG)
     removing = actions.add_parser("remove", help="remove one that was made here", epilog=_EPILOG)
     removing.add_argument("name", metavar="NAME", help="its name or id")
@@ -58,12 +57,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    import anyio
-
-    from cellblock.cli.progress import Progress
-    from cellblock.executors.container import image
-    from cellblock.executors.container.engine import engine_of
-
     if arguments.debian and arguments.python:
         raise Unusable(f"--python {arguments.python}: Debian {arguments.debian} has Python {SUITES[arguments.debian]}")
     own = f"docker.io/library/python:{arguments.python}-slim-trixie" if arguments.python else BASE
@@ -81,9 +74,6 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from cellblock.executors.container import image
-    from cellblock.executors.container.engine import engine_of
-
     found = image.images(engine_of(arguments.engine))
     if arguments.json:
         write_data([asdict(one) for one in found], indent=2)
@@ -98,9 +88,6 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    from cellblock.executors.container import image
-    from cellblock.executors.container.engine import engine_of
-
     engine = engine_of(arguments.engine)
     found = image.find(engine, arguments.name)
     if found is None:

@@ -8,8 +8,6 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cellblock.errors import SessionClosed
@@ -60,8 +58,8 @@ class PromptCtrlC:
     The first Ctrl-C interrupts the cell that runs. One a second later and more warns, and the next kills: a hand that
     hits the keys twice must not cost the session its names.
 
-    Python's line editing looks for a signal when one ends its wait for a key, and not before it waits: one that comes
-    just then would be heard at the next key. A thread ends the wait, by a signal that means nothing.
+    Python's line editing looks for a signal when one ends its wait for a key, and not before it waits: a Ctrl-C in
+    between would be handled at the next key. A thread ends the wait, by a signal that means nothing.
     """
 
     def __init__(self) -> None:
@@ -69,7 +67,7 @@ class PromptCtrlC:
         self._first = math.inf
         self._warned = False
         self.count = 0
-        """Number of interrupts since something began to run."""
+        """Number of interrupts since the block began."""
 
     def __enter__(self) -> PromptCtrlC:
         self._before = signal.signal(signal.SIGINT, self._handle), signal.signal(signal.SIGURG, lambda *_: None)
@@ -88,12 +86,12 @@ class PromptCtrlC:
         signal.signal(signal.SIGURG, self._before[1])
 
     def begin(self, session: AsyncSession) -> None:
-        """Something is about to run in a session."""
+        """A block is about to be carried out in a session."""
         self._first, self._warned, self.count = math.inf, False, 0
         self._session = session
 
     def end(self) -> None:
-        """It has ended."""
+        """The block has ended."""
         self._session = None
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
@@ -115,21 +113,8 @@ class PromptCtrlC:
             raise KeyboardInterrupt from None
 
 
-@contextmanager
-def held_back() -> Iterator[None]:
-    """A Ctrl-C that comes meanwhile is raised at the end."""
-    came = []
-    before = signal.signal(signal.SIGINT, lambda *_: came.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
-
-
 def _wake(came: int, thread: int) -> None:
-    """Interrupt what a thread waits in, some time after each SIGINT, until the pipe that tells of signals is closed."""
+    """Interrupt the wait of a thread some time after each SIGINT, until the pipe of the signals' numbers is closed."""
     delays: tuple[float, ...] = ()
     while True:
         if not select.select([came], [], [], delays[0] if delays else None)[0]:

@@ -1,4 +1,4 @@
-"""This machine's features for a sandbox: the kernel's version and switches, and what surrounds this process."""
+"""This machine's features for a sandbox: the kernel's version and switches, and the container around this process."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ def _apparmor() -> str:
 
 
 def _proc_masked() -> bool:
-    """True if something covers a part of /proc: from such a one the kernel gives no new one to a session."""
+    """True if something covers a part of /proc: then the kernel mounts no new /proc for a session."""
     points = [line.split()[4] for line in _read("/proc/self/mountinfo").splitlines()]
     return any(point.startswith("/proc/") and point != _COVERS_NOTHING for point in points)
 
 
 def _namespaces_refused() -> str:
-    """Try in a child, since the namespace would be this process's for good."""
+    """The errno of a new user namespace, tried in a child, since a process cannot leave it again."""
     if sys.platform != "linux":
         return ""
     from cellblock.worker.confine.syscalls import CLONE_NEWUSER, unshare
@@ -128,7 +128,7 @@ def _container() -> str:
 
 
 def _cgroups() -> str:
-    """The version, and whether this process may make groups of its own below the one it is in."""
+    """The version, and with version 2 if this process may make groups below its own."""
     if (_CGROUPS / "cgroup.controllers").exists():
         own = next((line[3:] for line in _read("/proc/self/cgroup").splitlines() if line.startswith("0::")), "/")
         group = Path(f"{_CGROUPS}{own}")

@@ -1,8 +1,8 @@
 """Attempts of `cellblock doctor` from inside a session, one or two a wall, each with the answers that prove the wall.
 
 Each source is a cell whose last expression is the answer: the name of an errno, of an exception, or "got ..." with
-what it got; of several attempts, a dict. It sees the names of the prelude, and `bait`: the names and numbers of what
-the host has put out (canary, secret, port, pid, namespaces, numbers) and the limits (processes, memory, disk).
+what it got; of several attempts, a dict. It sees the names of the prelude, and `bait`: facts of the host (the path of
+the canary, the port of a listener, pid, namespaces, numbers of system calls) and limits (processes, memory, disk).
 """
 
 from __future__ import annotations
@@ -133,7 +133,6 @@ families = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16, "vsock": 40}
 
 _READ = "attempt(lambda: open(bait['canary']).read())"
 _BOTH = (
-    Probe("seccomp", "run without a filter", "f'mode {libc.prctl(21, 0, 0, 0, 0)}'", ("mode 2",)),
     Probe("seccomp", "make calls that reach past it", _SYSCALLS, ("EPERM",)),
     Probe("rlimits", "take twice the memory limit",
           "attempt(lambda: len(bytearray(2 * bait['memory'])))", ("MemoryError",)),
@@ -146,8 +145,6 @@ PROBES = (
           "attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
           ("ECONNREFUSED",)),
     Probe("root", "read a file of the host", _READ, ("ENOENT",)),
-    Probe("root", "read a variable of the host's environment",
-          "attempt(lambda: os.environ[bait['secret']])", ("KeyError",)),
     Probe("capabilities", "hold a capability, or gain one by executing a file",
           "f'{capabilities()}, {to_gain()} to gain'", ("0 of the process, no_new_privs 1, 0 to gain",)),
     Probe("landlock", "write to a file outside the session's own",

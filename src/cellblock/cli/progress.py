@@ -51,9 +51,9 @@ class Progress:
 
 @asynccontextmanager
 async def redrawn(stream: TextIO, text: Callable[[float], str], *, after: float = 0.0) -> AsyncIterator[None]:
-    """A line of a terminal while the body runs: what `text` makes of the seconds so far. At the end it is cleared.
+    """Draw a line of a terminal, `text` of the seconds so far, while the body runs; then clear it.
 
-    It is drawn `after` so many seconds for the first time, and is cut where it would wrap.
+    It is drawn for the first time after `after` seconds, and is cut where it would wrap.
     """
     began = time.perf_counter()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import ExitStack, aclosing
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -20,17 +21,16 @@ from cellblock.cli.blocks import Pipe
 from cellblock.cli.commands import COMMANDS, Leave, run_command
 from cellblock.cli.exits import DONE, FAILED, INTERRUPTED, STOPPED, Unusable, reason_of, status_of
 from cellblock.cli.export import Shelf
-from cellblock.cli.interrupts import PromptCtrlC, held_back
+from cellblock.cli.interrupts import PromptCtrlC
 from cellblock.cli.opening import Setup, Width
 from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer, StreamLost, say
 from cellblock.errors import CellblockError, SessionClosed
+from cellblock.session.hostloop import Run, call, finish
 from cellblock.text import message_of, type_name, whole_number
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
-
     from cellblock.cli.keyboard import Keyboard
 
 _log = logging.getLogger("cellblock")
@@ -67,35 +67,26 @@ def _command(arguments: argparse.Namespace) -> int:
     from cellblock.executors.system import require_linux
 
     require_linux("cellblock repl")
-    at_terminal = sys.stdin.isatty()
-    pictures = arguments.pictures or (_PICTURES if at_terminal else None)
-    setup = options.setup(arguments)
-    from anyio.from_thread import start_blocking_portal
-
-    with ExitStack() as entered:
-        with held_back():  # or it waits without end for the thread that it has just started
-            portal = entered.enter_context(start_blocking_portal())
-        ctrl_c = entered.enter_context(PromptCtrlC())
-        console = Console(setup, pictures=pictures, at_terminal=at_terminal)
+    console = Console(options.setup(arguments), arguments.pictures, at_terminal=sys.stdin.isatty())
+    with PromptCtrlC() as ctrl_c:
         try:
-            return _Prompt(console, portal, ctrl_c, keeps_history=not arguments.no_history).run()
+            return _Prompt(console, ctrl_c, keeps_history=not arguments.no_history).run()
         finally:
-            portal.call(console.session.close)
+            finish(console.session.close)
 
 
 class _Prompt:
     """Reads blocks in the main thread, and has each carried out on the event loop."""
 
-    def __init__(self, console: Console, portal: BlockingPortal, ctrl_c: PromptCtrlC, *, keeps_history: bool) -> None:
+    def __init__(self, console: Console, ctrl_c: PromptCtrlC, *, keeps_history: bool) -> None:
         self._console = console
-        self._keeps_history = keeps_history
-        self._portal = portal
         self._ctrl_c = ctrl_c
+        self._keeps_history = keeps_history
 
     def run(self) -> int:
         """Read and run until the end; the exit status, on a pipe that of the worst cell."""
         console = self._console
-        self._wait(console.open)
+        call(console.open)
         source = self._source()
         if console.at_terminal:
             self._greet()
@@ -119,7 +110,7 @@ class _Prompt:
         console = self._console
         self._ctrl_c.begin(console.session)
         try:
-            self._wait(self._do, block)
+            call(self._do, block)
         except Leave:
             return False
         except SessionClosed as error:
@@ -184,26 +175,16 @@ class _Prompt:
         )
         return Keyboard(completer, history, newer=newer)
 
-    # ---------------------------------------------------------------- between the two threads
-
-    def _wait(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
-        """Run a function on the event loop; a KeyboardInterrupt that comes meanwhile cancels it."""
-        future = self._portal.start_task_soon(function, *args)
-        try:
-            future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-
     def _in_time(self, function: Callable[[], Awaitable[Iterable[str]]]) -> Iterable[str]:
         """The session's answer for the Tab key; () where it does not come within half a second, or it is closed.
 
         A late answer is not cancelled: that would interrupt the session, and end it if it does not heed.
         """
-        future = self._portal.start_task_soon(function)
+        has_ended = threading.Event()
+        answer = Run(function, done=has_ended.set)
         try:
-            return future.result(_COMPLETION_SECONDS)
-        except (TimeoutError, CellblockError):
+            return answer.result() if has_ended.wait(_COMPLETION_SECONDS) else ()
+        except CellblockError:
             return ()
 
 
@@ -216,14 +197,15 @@ def _version(text: str) -> tuple[int, ...]:
 class Console:
     """One session at a time, and all that is shown of it. The commands work on this."""
 
-    def __init__(self, setup: Setup, *, pictures: str | None, at_terminal: bool) -> None:
-        """`pictures` is the directory where they are saved; None saves none."""
+    def __init__(self, setup: Setup, pictures: str | None, *, at_terminal: bool) -> None:
+        """`pictures` is the directory where they are saved; with None only those at a terminal are."""
         self.at_terminal = at_terminal
         self.status = DONE
         """The exit status of the worst cell so far."""
         self.saved: set[Path] = set()
         """Files that `:save` wrote, and may write again."""
         self._setup = setup
+        pictures = pictures or (_PICTURES if at_terminal else None)
         self._shelf = None if pictures is None else Shelf(Path(pictures))
         self._out = Printer(sys.stdout)
         self._begin()

@@ -1,4 +1,4 @@
-"""The actions of `cellblock sessions`: each reads a store, prints a table, text or JSON."""
+"""The actions of `cellblock sessions` on a store: each prints a table, text or JSON."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def do_delete(store: Store, arguments: argparse.Namespace) -> int:
 
 
 def do_verify(store: Store, arguments: argparse.Namespace) -> int:
-    """Read everything; the exit status says whether all of it can be had."""
+    """Read everything; the exit status is 1 where anything is damaged."""
     report = store.verify(arguments.user if arguments.user != "default" else None)
     if arguments.json:
         _json({**asdict(report), "ok": report.ok})
@@ -251,7 +251,7 @@ def _read(store: Store, arguments: argparse.Namespace) -> StoredSession:
 
 
 def _waiting(session: StoredSession) -> str:
-    """A sentence about steps that were taken and that no commit holds; "" where there are none."""
+    """A sentence about steps that no commit holds yet; "" where there are none."""
     entries, damaged = session.readable()
     if damaged:
         return f"entries of the journal are damaged: {', '.join(map(str, damaged))}"
@@ -300,7 +300,7 @@ def _ago(milliseconds: int) -> str:
 
 
 def _answered(arguments: argparse.Namespace, done: object, said: str) -> int:
-    """Tell of something that was done, as JSON or in a line."""
+    """Print the result of a change as JSON or as a line."""
     if arguments.json:
         return _json(done)
     say(said)
