@@ -45,10 +45,10 @@ _COMMANDS = {
     "demo": "show a session, its limits and its walls",
 }
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
-_OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
-_OF_STORES = (StoreError, SessionBusy, MergeConflict, ImageNotBuilt)
-_OTHERS = ("-h", "--h", "--py", "--tr")
-"""Options, as short as they can be written, with which no session opens or one of another interpreter or level may."""
+_USAGE_ERRORS = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
+_STORE_ERRORS = (StoreError, SessionBusy, MergeConflict, ImageNotBuilt)
+_NOT_EARLY = ("-h", "--h", "--py", "--tr")
+"""Options, as short as they can be written, with which no session opens, or one of another interpreter or level."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +79,7 @@ def _run(words: list[str]) -> int:
         return USAGE
     except CellblockError as error:
         say(str(error))
-        return USAGE if isinstance(error, _OF_USAGE) else FAILED if isinstance(error, _OF_STORES) else STOPPED
+        return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED if isinstance(error, _STORE_ERRORS) else STOPPED
     except OSError as error:  # of a file that the command line names
         say(reason_of(error))
         return USAGE
@@ -90,14 +90,14 @@ def _run(words: list[str]) -> int:
 
 
 def _start_early(words: list[str]) -> None:
-    """Before the rest of us is imported, start the process that a command's session will come from."""
+    """Start the process that a command's session will come from, before the command is imported."""
     options = words[: words.index("--")] if "--" in words else words
-    if words[:1] in _WITH_SESSION and not any(word.startswith(_OTHERS) for word in options):
+    if words[:1] in _WITH_SESSION and not any(word.startswith(_NOT_EARLY) for word in options):
         launching.launch_early()
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    """Arguments; text after `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
+    """The arguments; words after `--` in `cellblock run FILE -- ...` are the script's own, and not read here."""
     import argparse
 
     class Parser(argparse.ArgumentParser):

@@ -50,13 +50,13 @@ class Block:
         return "\n".join(self._lines)
 
     def add(self, text: str, *, goes_on: bool = False) -> bool:
-        """Take a line, or several that were pasted as one; whether the block is whole.
+        """Take a line, or several that were pasted as one; True if the block is whole.
 
-        `goes_on`: what is there to be read next can belong to the block, so that an empty line does not end it.
+        `goes_on`: more input is there, and may belong to the block, so an empty line does not end it.
         """
         self._lines.append(text)
         self._size += len(text) + 1
-        begins_none = bool(self._lines[1:]) and not self._nesting.is_open and text.startswith((" ", "\t", "@"))
+        is_inside = bool(self._lines[1:]) and not self._nesting.is_open and text.startswith((" ", "\t", "@"))
         for line in text.split("\n"):
             self._nesting.add(line)
         inside = goes_on and len(self._lines) > 1 and _continues(text or " ")
@@ -65,8 +65,8 @@ class Block:
         if inside or (self._nesting.is_open and (text or costly)):
             return False
         ended = "\n" in text or (not text and not goes_on)
-        if begins_none and not ended and costly:
-            return False  # but for an error, which is told a little later
+        if is_inside and not ended and costly:
+            return False  # an error in it is found a little later
         return self._is_whole(ended=ended)
 
     def _is_whole(self, *, ended: bool) -> bool:
@@ -107,7 +107,7 @@ class Pipe:
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
         self._empty = 0
-        """The number of lines ahead that begin a statement no more than an empty one."""
+        """The number of lines ahead that are empty, or comments in the first column."""
         self._at_end = False
         self._number = 0
 
@@ -141,7 +141,7 @@ class Pipe:
             raise Unusable(f"stdin: line {self._number}: not UTF-8: {byte}: {error.reason}") from None
 
     def _goes_on(self) -> bool:
-        """True if the next line with anything on it is there already, and can belong to the block so far."""
+        """True if the next line that is not empty has come already, and can belong to the block so far."""
         while self._empty < _MOST_AHEAD:
             while self._empty >= len(self._lines):
                 if self._at_end or not select.select([self._descriptor], [], [], 0)[0]:
@@ -154,7 +154,7 @@ class Pipe:
         return False
 
     def _read(self) -> None:
-        """Take what is there; waits where nothing is. The last line may lack its end."""
+        """Read a chunk; wait for one where there is none. The last line may lack its end."""
         chunk = os.read(self._descriptor, _CHUNK)
         first, *more = chunk.split(b"\n")
         self._rest += first

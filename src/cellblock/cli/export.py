@@ -49,12 +49,6 @@ def _cut(text: str, most: int) -> str:
     return text.encode()[:most].decode(errors="ignore")
 
 
-def _suffix(data: bytes) -> str:
-    """The suffix for an image, by its first bytes and not by the type that the cell named."""
-    known = mime_type(data).partition("/")[2]
-    return {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
-
-
 def write_document(target: Path, document: Notebook | str) -> None:
     """Write a notebook as a page or a Jupyter document, by the name's ending, or a text as it is."""
     if not isinstance(document, str):
@@ -80,7 +74,9 @@ class Shelf:
     def put_image(self, data: bytes, name: str = "") -> str | None:
         """Save an image, under a number where it has no name; its path, None where it is not saved."""
         self._images += 1
-        return self.put(f"{name or f'image-{self._images}'}.{_suffix(data)}", data)
+        known = mime_type(data).partition("/")[2]  # by its first bytes, and not by the type that the cell named
+        suffix = {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
+        return self.put(f"{name or f'image-{self._images}'}.{suffix}", data)
 
     def put(self, name: str, data: bytes) -> str | None:
         """Save a file under its safe name; its path, None where it is not saved: `failed` says why."""

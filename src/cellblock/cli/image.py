@@ -11,8 +11,6 @@ import anyio
 from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.progress import Progress
 from cellblock.cli.terminal import say, table, write_data, write_out
-from cellblock.executors.container import image
-from cellblock.executors.container.engine import engine_of
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import whole_number, write_json
 
@@ -57,6 +55,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _build(arguments: argparse.Namespace) -> int:
+    from cellblock.executors.container import image
+    from cellblock.executors.container.engine import engine_of
+
     if arguments.debian and arguments.python:
         raise Unusable(f"--python {arguments.python}: Debian {arguments.debian} has Python {SUITES[arguments.debian]}")
     own = f"docker.io/library/python:{arguments.python}-slim-trixie" if arguments.python else BASE
@@ -74,6 +75,9 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
+    from cellblock.executors.container import image
+    from cellblock.executors.container.engine import engine_of
+
     found = image.images(engine_of(arguments.engine))
     if arguments.json:
         write_data([asdict(one) for one in found], indent=2)
@@ -88,6 +92,9 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _remove(arguments: argparse.Namespace) -> int:
+    from cellblock.executors.container import image
+    from cellblock.executors.container.engine import engine_of
+
     engine = engine_of(arguments.engine)
     found = image.find(engine, arguments.name)
     if found is None:

@@ -99,7 +99,7 @@ def _line(prompt: str) -> str:
     if sys.stdout.isatty():
         with _dropped_at_ctrl_c():
             return input(prompt)
-    sys.stderr.write(prompt)  # what reads our output wants no prompts in it
+    sys.stderr.write(prompt)  # the program that reads our output wants no prompts in it
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
@@ -109,10 +109,10 @@ def _line(prompt: str) -> str:
 
 @contextmanager
 def _dropped_at_ctrl_c() -> Iterator[None]:
-    """Drop what is typed, and not yet read, when Ctrl-C comes, in the terminal's place.
+    """Have Ctrl-C drop the input that is not yet read here, and not in the terminal.
 
-    The terminal may do so after line editing has seen that a key is there and before it reads it. It would wait
-    inside the read, where it heeds no signal, and hear of neither this Ctrl-C nor the next before another key.
+    The terminal may drop it after line editing has seen a key and before it reads it. Line editing would then wait
+    inside the read, where it handles no signal: neither this Ctrl-C nor the next, before another key.
     """
     before, changed = termios.tcgetattr(0), termios.tcgetattr(0)
     changed[3] |= termios.NOFLSH
@@ -185,7 +185,7 @@ class History:
         return True
 
     def _read(self) -> list[str]:
-        """The newest entries. A file that has grown to twice what is kept is cut down to that."""
+        """The newest entries. A file of more than twice as many is cut down to them."""
         size = os.fstat(self._file).st_size
         data = os.pread(self._file, _MAX_READ_BYTES, max(size - _MAX_READ_BYTES, 0))
         lines = data.splitlines()
@@ -213,9 +213,9 @@ def _decoded(line: bytes) -> str:
 
 
 class Completer:
-    """Finds what a half-typed word may become. Nothing of the session is run on the host for it.
+    """Finds the completions of a half-typed word.
 
-    `names` gives what the session has bound, `files` its files.
+    `names` gives the names that the session has bound, `files` its files.
     """
 
     def __init__(
@@ -239,12 +239,12 @@ class Completer:
             return self._continued(line[:end], word, names)
         if line.startswith("!"):
             return self._continued(line[:end], word, self._files())
-        if "." in word:  # what an attribute is only the session could tell, by running code
+        if "." in word:  # only the session could tell attributes, by running code
             return []
         return _starting(word, {*self._names(), *keyword.kwlist, *keyword.softkwlist, *_BUILTINS})
 
     def _continued(self, typed: str, word: str, names: Iterable[str]) -> list[str]:
-        """The parts of names that stand in the place of `word`, which may be the end of the argument only."""
+        """The parts of names that replace `word`, which may be only the end of the argument."""
         argument = typed.rsplit(" ", 1)[-1].lstrip("!")
         known = len(argument) - len(word)
         return [name[known:] for name in _starting(argument, names)]

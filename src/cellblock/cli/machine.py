@@ -54,6 +54,7 @@ class Machine:
 
 def inspect() -> Machine:
     """Read the facts. Changes nothing."""
+    found = {name: _read(f"/proc/sys/{name.replace('.', '/')}").strip() for name in _SWITCHES}
     return Machine(
         system=platform.system(),
         kernel=platform.release(),
@@ -62,7 +63,7 @@ def inspect() -> Machine:
         python_version=platform.python_version(),
         user=os.getuid() if hasattr(os, "getuid") else -1,
         container=_container(),
-        switches={name: _switch(name) for name in _SWITCHES},
+        switches={name: int(value) if value.isdecimal() else None for name, value in found.items()},
         landlock_abi=_landlock_abi(),
         cgroups=_cgroups(),
         filtered="\nSeccomp:\t2" in _read("/proc/self/status"),
@@ -71,11 +72,6 @@ def inspect() -> Machine:
         namespaces_refused=_namespaces_refused(),
         wsl=wsl(),
     )
-
-
-def _switch(name: str) -> int | None:
-    value = _read(f"/proc/sys/{name.replace('.', '/')}").strip()
-    return int(value) if value.isdecimal() else None
 
 
 def _landlock_abi() -> int:

@@ -16,7 +16,7 @@ from cellblock.cli.interrupts import CtrlC
 from cellblock.cli.show import JsonLines, Screen
 from cellblock.cli.terminal import say
 from cellblock.session.jupyter import Piece, UnreadableNotebook, in_order, pieces, with_outputs
-from cellblock.session.shown import Prose, Shown
+from cellblock.session.shown import Prose
 from cellblock.text import BadJson, read_json, write_json
 
 if TYPE_CHECKING:
@@ -105,22 +105,19 @@ async def _run(
 
 
 def _made(session: AsyncSession, document: Mapping[str, object], target: Path, ran: Mapping[int, str]) -> str:
-    """The document with its outputs, or its page."""
+    """The document with its outputs, or its page. `ran` are the ids of cells by their places in the document."""
     by_id = {one.cell.id: one for one in session.notebook.shown()}
     shown = {place: by_id[one] for place, one in ran.items()}
-    if target.suffix == ".html":
-        return _page(in_order(document, shown), session.private)
-    return write_json(with_outputs(document, shown, private=session.private), indent=1) + "\n"
-
-
-def _page(parts: Sequence[Shown | Prose], private: str) -> str:
+    if target.suffix == ".ipynb":
+        return write_json(with_outputs(document, shown, private=session.private), indent=1) + "\n"
     from cellblock.session.page import page
     from cellblock.session.rich import renders_markdown
 
+    parts = in_order(document, shown)
     if not renders_markdown() and any(isinstance(one, Prose) and one.is_markdown for one in parts):
         hint = 'pip install "cellblock[pages]" has it shown as it is meant'
         say(f"Markdown is shown as it is written ({hint})")
-    return page(parts, private=private)
+    return page(parts, private=session.private)
 
 
 def _read(path: str) -> dict[str, object]:

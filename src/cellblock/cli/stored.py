@@ -20,7 +20,7 @@ from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.earlier import Earlier, Source
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
-from cellblock.session.timeline import before, difference, first_parents
+from cellblock.session.timeline import before, difference, find, first_parents, why_private
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 from cellblock.text import name as named
 from cellblock.text import whole_number
@@ -99,15 +99,8 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     names = names_of(session, commit)
     if arguments.json:
         shown = None if cell is None else {"source": cell.source, "state": cell.state.value, "text": cell.text}
-        private = str(session.settings.get("private") or "")
-        return _json(
-            {
-                **_plain(commit),
-                "private": private,
-                "cell": shown,
-                "names": {name: asdict(one) for name, one in names.items()},
-            }
-        )
+        told = {"cell": shown, "names": {name: asdict(one) for name, one in names.items()}}
+        return _json({**_plain(commit), "private": str(session.settings.get("private") or ""), **told})
     out = Printer(sys.stdout)
     out.line(f"{_short(commit.id)}  {commit.kind} {commit.number or ''}  {_ago(commit.created)}")
     if why := session.settings.get("private"):
@@ -141,9 +134,8 @@ def _show_declarations(session: StoredSession, commit: Commit, arguments: argpar
 def do_diff(store: Store, arguments: argparse.Namespace) -> int:
     """Show the difference between two commits."""
     session = _read(store, arguments)
-    found = difference(
-        session, session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")
-    )
+    older, newer = session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")
+    found = difference(session, older, newer)
     if arguments.json:
         return _json(asdict(found))
     Printer(sys.stdout).line(str(found))
@@ -178,14 +170,11 @@ def do_tag(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_merge(store: Store, arguments: argparse.Namespace) -> int:
     """Take over what another version changed."""
-    from cellblock.session.timeline import find, why_private
-
     with store.hold(arguments.user, arguments.name, create=False) as session:
         theirs = find(store, session, arguments.other)
         if (why := why_private(store, arguments.user, arguments.other)) and not session.settings.get("private"):
             since = session.resolve("HEAD").number
-            marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}
-            session.configure(marked)
+            session.configure({"private": f"merged {arguments.other}: {why}", "private_since": since})
         try:
             merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
         except MergeConflict as conflict:
