@@ -22,6 +22,7 @@ from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 _MEMORY_MB, _DISK_MB, _PROCESSES = 96, 16, 32
 _MOST_SAID = 500
+_VARIABLE = "CELLBLOCK_DOCTOR_CANARY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def _bait() -> Iterator[dict[str, object]]:
-    """A file and a listener that the session must not reach, as the attempts are told of them."""
+    """A file, a variable and a listener that the session must not reach, as the attempts are told of them."""
     try:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
     except FileNotFoundError as error:
@@ -133,14 +134,19 @@ def _bait() -> Iterator[dict[str, object]]:
         canary.write("canary")
         canary.flush()
         os.chmod(canary.name, 0o644)
+        os.environ[_VARIABLE] = "canary"
         kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
-        yield {
-            "canary": canary.name,
-            "port": port,
-            "pid": os.getpid(),
-            "namespaces": {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds},
-            "numbers": dict(NUMBERS.get(MACHINE, {})),
-            "memory": _MEMORY_MB * 2**20,
-            "disk": _DISK_MB * 2**20,
-            "processes": _PROCESSES,
-        }
+        try:
+            yield {
+                "canary": canary.name,
+                "secret": _VARIABLE,
+                "port": port,
+                "pid": os.getpid(),
+                "namespaces": {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds},
+                "numbers": dict(NUMBERS.get(MACHINE, {})),
+                "memory": _MEMORY_MB * 2**20,
+                "disk": _DISK_MB * 2**20,
+                "processes": _PROCESSES,
+            }
+        finally:
+            del os.environ[_VARIABLE]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,8 +86,7 @@ async def _run(
     worst = DONE
     with CtrlC(session) as ctrl_c:
         for piece in parts:
-            async with aclosing(session.stream(piece.source, kind=piece.kind)) as events:
-                cell = await view.show(events)
+            cell = await view.run(piece.source, piece.kind)
             ran[piece.place] = cell.id
             if not cell.ok and not piece.may_fail:
                 failed.append(cell.number)

@@ -2,7 +2,8 @@
 
 Each source is a cell whose last expression is the answer: the name of an errno, of an exception, or "got ..." with
 what it got; of several attempts, a dict. It sees the names of the prelude, and `bait`: facts of the host (the path of
-the canary, the port of a listener, pid, namespaces, numbers of system calls) and limits (processes, memory, disk).
+the canary, the name of a secret, the port of a listener, pid, namespaces, numbers of system calls) and limits
+(processes, memory, disk).
 """
 
 from __future__ import annotations
@@ -145,6 +146,8 @@ PROBES = (
           "attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
           ("ECONNREFUSED",)),
     Probe("root", "read a file of the host", _READ, ("ENOENT",)),
+    Probe("root", "read a variable of the host's environment",
+          "attempt(lambda: os.environ[bait['secret']])", ("KeyError",)),
     Probe("capabilities", "hold a capability, or gain one by executing a file",
           "f'{capabilities()}, {to_gain()} to gain'", ("0 of the process, no_new_privs 1, 0 to gain",)),
     Probe("landlock", "write to a file outside the session's own",

@@ -11,7 +11,6 @@ import logging
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -229,8 +228,7 @@ class Console:
         """Run a cell and show it; True if it ended without an error."""
         if self.at_terminal:
             await self._width.set(self.session)
-        async with aclosing(self.session.stream(source, kind=kind)) as events:
-            cell = await self._screen.show(events)
+        cell = await self._screen.run(source, kind)
         if self.at_terminal:
             self._screen.end_lines()
         if cell.error is not None and cell.error.type == "SystemExit" and self.at_terminal:

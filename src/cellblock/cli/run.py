@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,8 +62,7 @@ async def _run(arguments: argparse.Namespace, save: Path | None, setup: Setup, s
         view = JsonLines(session, shelf) if arguments.json else Screen(session, shelf, option="--save DIR")
         with CtrlC(session) as ctrl_c:
             for part in source.split(script) if arguments.cells else [script]:
-                async with aclosing(session.stream(part)) as events:
-                    cell = await view.show(events)
+                cell = await view.run(part)
                 if not cell.ok:
                     break
         await view.end(before)

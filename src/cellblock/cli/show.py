@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import AsyncIterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import aclosing, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cellblock.advice import for_command_line
 from cellblock.cell import Cell, CellError
 from cellblock.cli.export import Shelf
 from cellblock.cli.terminal import Paint, Printer, say, write_data
 from cellblock.errors import UnknownCell
-from cellblock.events import Done, Event
+from cellblock.events import Done
 from cellblock.outputs import Output, OutputType
 from cellblock.text import name, text_of
 
@@ -41,13 +41,14 @@ class Screen:
         self._err = Printer(sys.stderr)
         self._paint = Paint(sys.stderr)
 
-    async def show(self, events: AsyncIterable[Event]) -> Cell:
-        """Follow a cell to its end."""
-        async for event in events:
-            if isinstance(event, Output):
-                self._show(event)
-            elif isinstance(event, Done):
-                cell = event.cell
+    async def run(self, source: str, kind: Literal["python", "shell"] = "python") -> Cell:
+        """Run a cell to its end and show it meanwhile."""
+        async with aclosing(self._session.stream(source, kind=kind)) as events:
+            async for event in events:
+                if isinstance(event, Output):
+                    self._show(event)
+                elif isinstance(event, Done):
+                    cell = event.cell
         for output in cell.outputs:
             for image in _binary(self._session, output).values():
                 self._keep(image, cell.number)
@@ -117,11 +118,12 @@ class JsonLines:
         self._shelf = shelf
         self._waiting: dict[str, object] | None = None
 
-    async def show(self, events: AsyncIterable[Event]) -> Cell:
+    async def run(self, source: str, kind: Literal["python", "shell"] = "python") -> Cell:
         """Run a cell to its end and print the one before it."""
-        async for event in events:
-            if isinstance(event, Done):
-                cell = event.cell
+        async with aclosing(self._session.stream(source, kind=kind)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    cell = event.cell
         self._flush()
         self._waiting = self._cell(cell)
         return cell
