@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(list(sys.argv[1:] if argv is None else argv))
         except StreamLost as lost:
             if not lost.unread:
-                with suppress(StreamLost):  # then there is nobody to be told
+                with suppress(StreamLost):  # then nobody reads a message
                     say(str(lost))
             return FAILED
         finally:

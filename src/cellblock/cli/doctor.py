@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import anyio
+
 from cellblock.cli.examination import Report, examine, examine_local
 from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
@@ -61,8 +63,6 @@ def _command(arguments: argparse.Namespace) -> int:
         return _attack(arguments)
     if arguments.trust_level != "isolated":
         raise Unusable(f"--trust-level {arguments.trust_level} is for --attack")
-    import anyio
-
     with importing():
         machine = inspect()
     report = anyio.run(examine, machine.landlock_abi, arguments.walls or "full")

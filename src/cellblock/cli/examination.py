@@ -82,7 +82,7 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
         missing = Unavailable(mechanism=error.mechanism, reason=reason, remedy=error.hint)
         return Report(walls=(missing,), failure=reason)
     except Exception as error:  # a border: whatever keeps the walls from being tried is the report
-        return Report(walls=(), failure=_said(error))
+        return Report(walls=(), failure=_message(error))
     return Report(walls=walls, findings=tuple(findings), python=python, skipped=tuple(skipped))
 
 
@@ -106,20 +106,20 @@ async def _try(session: AsyncSession, probe: Probe, bait: dict[str, object]) -> 
         answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
         proved = cell.error is None and probe.is_proved(answer)
     except Exception as error:  # a border: the others are tried all the same
-        answer, proved = f"could not be tried: {_said(error)}", False
+        answer, proved = f"could not be tried: {_message(error)}", False
     if isinstance(answer, dict):  # each answer once, after the names of its attempts
         names = {one: "/".join(str(name) for name, other in answer.items() if other == one) for one in answer.values()}
         answer = ", ".join(f"{attempts} {one}" for one, attempts in names.items())
     return Finding(mechanism=probe.mechanism, tried=probe.title, answer=plain(str(answer)), proved=proved)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(error) if isinstance(error, CellblockError) else f"{type_name(error)}: {message_of(error, _MOST_SAID)}"
 
 
 @contextmanager
 def _bait() -> Iterator[dict[str, object]]:
-    """A file, a variable and a listener that the session must not reach, as the attempts are told of them."""
+    """A file, a variable and a listener that the session must not reach, as facts for the attempts."""
     try:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
     except FileNotFoundError as error:

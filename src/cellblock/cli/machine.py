@@ -26,7 +26,7 @@ class Machine:
     """Facts read from this process and its kernel. A switch that the kernel does not have is None.
 
     `filtered`: a system call filter is on this process. `apparmor`: the profile it runs under, "" for none.
-    `namespaces_refused`: the errno that a new user namespace answers, "" where it is given. `wsl`: the version of the
+    `namespaces_refused`: the errno that a new user namespace answers, "" where there is one. `wsl`: the version of the
     Windows Subsystem for Linux, 0 for none. `user` is -1 on a system that numbers no users.
     """
 

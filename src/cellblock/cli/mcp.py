@@ -95,7 +95,7 @@ async def _http(server: SessionServer, arguments: argparse.Namespace, tokens: di
 
 
 def _tokens(arguments: argparse.Namespace) -> dict[str, str]:
-    """Tokens by user; none where none was given. `Unusable` for a file that is not as it should be."""
+    """Tokens by user; none where neither a file nor a variable has one."""
     if not arguments.token_file:
         return {arguments.user: os.environ[_TOKEN]} if os.environ.get(_TOKEN) else {}
     path = Path(arguments.token_file)

@@ -1,4 +1,4 @@
-"""The session of a command: started while the rest is imported, opened, given its files, its script and its width."""
+"""The session of a command: its start while the rest is imported, its files, its script, the terminal's width."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Setup:
 
         from cellblock.cli.progress import redrawn
 
-        def told(seconds: float) -> str:
+        def caption(seconds: float) -> str:
             return "opening a session" + (f": {self.doing}" if self.doing else "") + f" ({seconds:.1f} s)"
 
-        async with redrawn(stream, told, after=_QUIET_SECONDS) if stream and stream.isatty() else nullcontext():
+        async with redrawn(stream, caption, after=_QUIET_SECONDS) if stream and stream.isatty() else nullcontext():
             await asyncio.wrap_future(self.started)  # not in a thread, which would hold up the interpreter as it leaves
             await session.open()
         for name, local in self._inputs.items():

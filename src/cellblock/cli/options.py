@@ -146,8 +146,8 @@ def place(arguments: argparse.Namespace) -> dict[str, Any]:
     level, walls = arguments.trust_level, arguments.walls
     named = {name: getattr(arguments, name) for name in ("image", "engine", "runtime")}
     if level != "sandboxed":
-        if given := [name for name, value in named.items() if value]:
-            raise Unusable(f"--{given[0]} is for --trust-level sandboxed")
+        if unusable := [name for name, value in named.items() if value]:
+            raise Unusable(f"--{unusable[0]} is for --trust-level sandboxed")
         return {"trust_level": level, "walls": None if level == "local" else walls}
     try:
         container = Container(**{name: value for name, value in named.items() if value})
@@ -245,17 +245,17 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def target(path: str, *, said: str = "--save ") -> Path:
-    """The path of a document to write. `said` is the option, as errors name it."""
+def target(path: str, *, option: str = "--save ") -> Path:
+    """The path of a document to write. `option` is the option, as errors name it."""
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
-        raise Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
+        raise Unusable(f"{option}{path!r} ends neither in .ipynb nor in .html")
     if not os.path.isdir(target.parent):
-        raise Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
+        raise Unusable(f"{option}{path!r}: there is no directory {str(target.parent)!r}")
     if os.path.isdir(target):
-        raise Unusable(f"{said}{path!r} is a directory")
-    there = _is_taken(target, said) and os.path.exists(target)
-    return _writable(target, target if there else target.parent, said)
+        raise Unusable(f"{option}{path!r} is a directory")
+    there = _is_taken(target, option) and os.path.exists(target)
+    return _writable(target, target if there else target.parent, option)
 
 
 def directory(path: str) -> Path:
@@ -267,18 +267,18 @@ def directory(path: str) -> Path:
     return _writable(target, known, "--save ")
 
 
-def _is_taken(path: Path, said: str) -> bool:
+def _is_taken(path: Path, option: str) -> bool:
     """True if a file, a directory or a link is at a path; `Unusable` for a path that the system does not take."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
-        raise Unusable(f"{said}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
+        raise Unusable(f"{option}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
     return True
 
 
-def _writable(target: Path, known: Path, said: str) -> Path:
+def _writable(target: Path, known: Path, option: str) -> Path:
     if not os.access(known, os.W_OK):
-        raise Unusable(f"{said}{str(target)!r}: it cannot be written there")
+        raise Unusable(f"{option}{str(target)!r}: it cannot be written there")
     return target

@@ -43,8 +43,8 @@ def to_gain():
 class Probe:
     """One attempt at one wall, and the answers that prove it.
 
-    `needs_abi` is the Landlock version before which the wall does not promise it; `needs_proc`, that it cannot be told
-    without a /proc inside.
+    `needs_abi` is the first Landlock version whose wall refuses it; `needs_proc`: it cannot be tried without a /proc
+    inside.
     """
 
     mechanism: str

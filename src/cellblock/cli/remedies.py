@@ -33,13 +33,13 @@ def remedies(machine: Machine, report: Report) -> list[Remedy]:
     if machine.wsl == 1:
         upgrade = ("wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2")
         return [Remedy(cause="WSL 1 has no Linux kernel, and WSL 2 has one", commands=upgrade)]
-    told = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
+    details = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
     return [
         *(Remedy(cause=one.args[0], note=one.hint) for one in found() if one.args[0] != report.failure),
         *_switches(machine),
-        *(_container(machine, told if report.walls_up else None) if machine.container else _apparmor(machine)),
+        *(_container(machine, details if report.walls_up else None) if machine.container else _apparmor(machine)),
         *_landlock(machine),
-        *(_masked(machine) if "without /proc" in told else ()),
+        *(_masked(machine) if "without /proc" in details else ()),
     ]
 
 
@@ -66,11 +66,11 @@ def _apparmor(machine: Machine) -> Iterator[Remedy]:
         )
 
 
-def _container(machine: Machine, told: str | None) -> Iterator[Remedy]:
-    """Remedies for the start of the container. `told`: details of the walls, None where no session opened."""
-    if told is None:
+def _container(machine: Machine, details: str | None) -> Iterator[Remedy]:
+    """Remedies for the start of the container. `details`: those of the walls, None where no session opened."""
+    if details is None:
         missing = "refuses namespaces, mounts or a new root"
-    elif "host name as outside" in told:
+    elif "host name as outside" in details:
         missing = "refuses sethostname: sessions see the container's host name"
     else:
         return

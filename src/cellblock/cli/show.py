@@ -141,9 +141,9 @@ class JsonLines:
             self._waiting = None
 
     def _cell(self, cell: Cell) -> dict[str, object]:
-        told = {name: one for name, one in cell.to_json().items() if name not in ("source", "kind")}
+        fields = {name: one for name, one in cell.to_json().items() if name not in ("source", "kind")}
         lost = [asdict(loss) for loss in cell.lost if loss.name != "__file__"]
-        return {**told, "lost": lost, "outputs": [self._output(output) for output in cell.outputs]}
+        return {**fields, "lost": lost, "outputs": [self._output(output) for output in cell.outputs]}
 
     def _output(self, output: Output) -> dict[str, object]:
         shown: dict[str, object] = output.to_json()

@@ -99,8 +99,8 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     names = names_of(session, commit)
     if arguments.json:
         shown = None if cell is None else {"source": cell.source, "state": cell.state.value, "text": cell.text}
-        told = {"cell": shown, "names": {name: asdict(one) for name, one in names.items()}}
-        return _json({**_plain(commit), "private": str(session.settings.get("private") or ""), **told})
+        content = {"cell": shown, "names": {name: asdict(one) for name, one in names.items()}}
+        return _json({**_plain(commit), "private": str(session.settings.get("private") or ""), **content})
     out = Printer(sys.stdout)
     out.line(f"{_short(commit.id)}  {commit.kind} {commit.number or ''}  {_ago(commit.created)}")
     if why := session.settings.get("private"):
@@ -158,14 +158,14 @@ def do_branch(store: Store, arguments: argparse.Namespace) -> int:
     """Make another session."""
     _read(store, arguments)
     store.fork(arguments.user, arguments.name, arguments.new, at=arguments.revision or "HEAD")
-    return _told(arguments, store.read(arguments.user, arguments.new).resolve("HEAD"), arguments.new)
+    return _report(arguments, store.read(arguments.user, arguments.new).resolve("HEAD"), arguments.new)
 
 
 def do_tag(store: Store, arguments: argparse.Namespace) -> int:
     """Name a commit."""
     with store.hold(arguments.user, arguments.name, create=False) as session:
         session.tag(arguments.tag, at=arguments.revision or "HEAD")
-        return _told(arguments, session.resolve(arguments.tag), arguments.name)
+        return _report(arguments, session.resolve(arguments.tag), arguments.name)
 
 
 def do_merge(store: Store, arguments: argparse.Namespace) -> int:
@@ -180,24 +180,24 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
         except MergeConflict as conflict:
             conflict.hint = "make one of them as the other is, or give --prefer ours or --prefer theirs"
             raise
-        return _told(arguments, merged, arguments.name)
+        return _report(arguments, merged, arguments.name)
 
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
-    target = options.target(arguments.out, said="")
+    target = options.target(arguments.out, option="")
     session = _read(store, arguments)
     notebook = Notebook(Earlier(Source(store, session), session.resolve("HEAD").trees))
     notebook.private = str(session.settings.get("private") or "")
     write_document(target, notebook)
     done = {"out": str(target), "cells": notebook.count()}
-    return _answered(arguments, done, f"wrote {notebook.count()} cells to {target}")
+    return _result(arguments, done, f"wrote {notebook.count()} cells to {target}")
 
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
     store.delete(arguments.user, arguments.name)
-    return _answered(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
+    return _result(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
 
 
 def do_verify(store: Store, arguments: argparse.Namespace) -> int:
@@ -222,7 +222,7 @@ def do_gc(store: Store, arguments: argparse.Namespace) -> int:
     """Delete what nothing refers to any more."""
     swept = store.gc()
     deleted = f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes)"
-    return _answered(arguments, asdict(swept), f"{deleted}; {swept.condemned} go next time")
+    return _result(arguments, asdict(swept), f"{deleted}; {swept.condemned} go next time")
 
 
 # --------------------------------------------------------------------------------------- inside
@@ -255,12 +255,13 @@ def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredS
             raise StoreError(waiting, hint=_OPEN_ONCE)
         commit = found(session)
         session.move(commit.id, entries=[entry.number for entry in session.journal()])
-    return _told(arguments, commit, arguments.name)
+    return _report(arguments, commit, arguments.name)
 
 
-def _told(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
+def _report(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
+    """Print the commit that a session is at."""
     at = f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}"
-    return _answered(arguments, {"session": name, **_plain(commit)}, at.rstrip())
+    return _result(arguments, {"session": name, **_plain(commit)}, at.rstrip())
 
 
 def _marks(session: StoredSession) -> dict[str, list[str]]:
@@ -288,11 +289,11 @@ def _ago(milliseconds: int) -> str:
     return f"{seconds:.0f} s ago"
 
 
-def _answered(arguments: argparse.Namespace, done: object, said: str) -> int:
+def _result(arguments: argparse.Namespace, result: object, line: str) -> int:
     """Print the result of a change as JSON or as a line."""
     if arguments.json:
-        return _json(done)
-    say(said)
+        return _json(result)
+    say(line)
     return DONE
 
 
