@@ -14,7 +14,7 @@ import pytest
 import cellblock
 from cellblock import CodeAgent, Session, Versioned
 from cellblock.cli import main
-from cellblock.cli.history import History
+from cellblock.cli.keyboard import History
 from cellblock.models import ScriptedModel, record
 from cellblock.private import open_private, private_directory, write_private
 

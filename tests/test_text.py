@@ -175,6 +175,12 @@ def test_text_is_valid_and_drives_no_terminal(which: str) -> None:
     assert len(name(text, 100)) < 150
 
 
+def test_plain_keeps_what_is_text_and_takes_out_what_is_not_seen() -> None:
+    kept = "tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600"
+    assert plain(kept) == kept
+    assert plain("a\u202eb\u2066\u200b\ufeff\u3164c\U000e0068\U000e0069") == "abc"
+
+
 def test_a_name_that_is_shown_as_a_literal_opens_the_same_file() -> None:
     for one in ("a\nb", "\udcff", "'quoted'", 'a"b', "\x1b[2J", "plain.txt", "é 日.csv"):
         shown = name(one)

@@ -44,7 +44,6 @@ EXEMPT = {
     "cellblock/agent/prompts.py": "fills in templates",
     "cellblock/cli/demo.py": "its answers are of its own cells",
     "cellblock/cli/examination.py": "its answers are of its own cells",
-    "cellblock/cli/inside.py": "sends its own values into a session",
     "cellblock/cli/options.py": "reads the command line",
     "cellblock/cli/probes.py": "its answers are of its own cells",
     "cellblock/cli/storyboard.py": "its answers are of its own cells",

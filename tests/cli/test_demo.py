@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.cli.demo import sales_csv
+from cellblock.cli.storyboard import sales_csv
 
 nbformat = pytest.importorskip("nbformat")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.cli.doctor import FILES, text
+from cellblock.cli.doctor import PROFILES, profile
 from cellblock.worker.confine import seccomp
 from cellblock.worker.confine.syscall_numbers import NUMBERS
 
@@ -26,7 +26,7 @@ NEVER = """init_module finit_module delete_module kexec_load kexec_file_load reb
 
 
 def rules() -> list[dict[str, object]]:
-    found = json.loads(text("seccomp"))["syscalls"]
+    found = json.loads(profile("seccomp"))["syscalls"]
     assert isinstance(found, list)
     return found
 
@@ -42,10 +42,10 @@ def allowed(*, whatever_the_arguments: bool) -> set[str]:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", PROFILES)
 def test_each_is_printed_as_it_is(cellblock: Cellblock, name: str) -> None:
     done = cellblock("doctor", "--profile", name)
-    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, text(name), b"")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, profile(name), b"")
 
 
 def test_seccomp_lets_through_what_a_sessions_own_filter_does() -> None:
@@ -58,7 +58,7 @@ def test_seccomp_lets_through_what_a_sessions_own_filter_does() -> None:
 def test_seccomp_lets_through_what_opens_a_session_and_nothing_that_no_container_should() -> None:
     assert set(NEEDED_TO_OPEN.split()) <= allowed(whatever_the_arguments=False)
     assert set(NEVER.split()) & allowed(whatever_the_arguments=False) == set()
-    assert json.loads(text("seccomp"))["defaultAction"] == "SCMP_ACT_ERRNO"
+    assert json.loads(profile("seccomp"))["defaultAction"] == "SCMP_ACT_ERRNO"
 
 
 def test_seccomp_names_calls_that_exist_once() -> None:
@@ -68,7 +68,7 @@ def test_seccomp_names_calls_that_exist_once() -> None:
 
 
 def test_apparmor_names_the_interpreter_by_its_real_path() -> None:
-    assert f'profile cellblock "{os.path.realpath(sys.executable)}" flags=(unconfined)' in text("apparmor")
+    assert f'profile cellblock "{os.path.realpath(sys.executable)}" flags=(unconfined)' in profile("apparmor")
 
 
 @pytest.mark.parametrize("name", ["apparmor", "apparmor-container"])
@@ -79,9 +79,9 @@ def test_apparmor_parses(name: str, tmp_path: Path) -> None:
     version = subprocess.run([parser, "--version"], capture_output=True, text=True, check=True).stdout
     if int(re.findall(r"version (\d+)", version)[0]) < 4:
         pytest.skip("needs apparmor_parser 4, which knows `userns,`")
-    profile = tmp_path / name
-    profile.write_text(text(name))
-    words = ["--skip-kernel-load", "--skip-cache", "--skip-read-cache", str(profile)]
+    path = tmp_path / name
+    path.write_text(profile(name))
+    words = ["--skip-kernel-load", "--skip-cache", "--skip-read-cache", str(path)]
     done = subprocess.run([parser, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -90,7 +90,7 @@ def test_apparmor_parses(name: str, tmp_path: Path) -> None:
 def test_kubernetes_accepts_the_pod(version: str) -> None:
     validator = pytest.importorskip("kubernetes_validate")
     yaml = pytest.importorskip("yaml")
-    pod = yaml.safe_load(text("kubernetes"))
+    pod = yaml.safe_load(profile("kubernetes"))
     assert validator.validate(pod, version, strict=True)
     pod["spec"]["hostUser"] = False
     with pytest.raises(validator.ValidationError):

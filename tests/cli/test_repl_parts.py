@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import signal
 import stat
 import sys
 from pathlib import Path
@@ -14,11 +13,10 @@ import anyio
 import pytest
 
 from cellblock.cli.blocks import Block
-from cellblock.cli.history import MAX_ENTRIES, History, default_path
-from cellblock.cli.interrupts import held_back
-from cellblock.cli.keyboard import MAX_MATCHES, Completer
-from cellblock.cli.opening import start_early
+from cellblock.cli.keyboard import MAX_ENTRIES, MAX_MATCHES, Completer, History, default_path
+from cellblock.cli.opening import Setup
 from cellblock.cli.progress import redrawn
+from cellblock.limits import ExecutionLimits
 
 
 def cells(text: str) -> list[str]:
@@ -246,9 +244,9 @@ class Screen(io.StringIO):
 
 @pytest.mark.sampled(0)
 def test_what_is_imported_is_known_while_it_starts() -> None:
-    start = start_early(preload=("netrc",))
-    start.ended.result(60)
-    assert start.doing == "importing netrc"
+    setup = Setup({"preload": ("netrc",), "limits": ExecutionLimits()})
+    setup.started.result(60)
+    assert setup.doing == "importing netrc"
 
 
 @pytest.mark.anyio
@@ -268,14 +266,3 @@ async def test_what_is_done_at_once_writes_nothing_and_raises_as_it_is() -> None
         async with redrawn(screen, str, after=0.5):
             raise OSError("the reason")
     assert screen.getvalue() == ""
-
-
-def test_ctrl_c_that_is_held_back_comes_when_the_work_is_done() -> None:
-    done = []
-    with pytest.raises(KeyboardInterrupt), held_back():  # noqa: PT012
-        signal.raise_signal(signal.SIGINT)
-        done.append(True)
-    assert done == [True]
-    with held_back():
-        pass
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cellblock.cli.pipe import Pipe
+from cellblock.cli.blocks import Pipe
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 

@@ -1,4 +1,4 @@
-"""`cellblock run`: streams, exit statuses, JSON, files in and out, and everything that cannot be run."""
+"""`cellblock run`: streams, exit statuses, JSON, files in and out, scripts, and everything that cannot be run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from cellblock import AsyncSession, ExecutionLimits
 from cellblock.cli import main
 from cellblock.cli.export import Shelf, safe
 from cellblock.cli.source import decode, split
-from cellblock.text import plain
 
 Cellblock = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -443,15 +442,6 @@ def test_a_program_that_reads_us_gets_the_text_as_it_is(cellblock: Cellblock) ->
     assert cellblock("run", "-", stdin=rb"print('\x1b[31mred\x07')").stdout == b"\x1b[31mred\x07\n"
 
 
-def test_plain_keeps_what_is_text() -> None:
-    assert plain("tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600") == "tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600"
-
-
-@pytest.mark.threat("W8")
-def test_plain_takes_out_what_is_not_seen() -> None:
-    assert plain("a\u202eb\u2066\u200b\ufeff\u3164c\U000e0068\U000e0069") == "abc"
-
-
 def _on_a_terminal(source: str, **environment: str) -> bytes:
     """The text that `cellblock run -` writes to a terminal that both its streams are."""
     ours, theirs = pty.openpty()
@@ -512,15 +502,6 @@ def test_second_ctrl_c_ends_a_cell_that_ignores_the_first() -> None:
     assert (status, err.splitlines()[-1].startswith(b"cellblock: interrupted after ")) == (130, True)
 
 
-@pytest.mark.sampled(0)
-def test_reader_that_goes_away_ends_the_run() -> None:
-    done = subprocess.run(
-        f"echo 'for i in range(10**7): print(i)' | {sys.executable} -m cellblock run - | head -1",
-        shell=True, capture_output=True, timeout=60,
-    )  # fmt: skip
-    assert (done.stdout, done.stderr) == (b"0\n", b"")
-
-
 # -------------------------------------------------------------------------------------------- import
 
 
@@ -573,3 +554,43 @@ def test_directory_that_cannot_be_made_is_told_before_anything_runs(
     known = tmp_path / "taken" if "/" in place else place
     assert done.stderr.decode() == f"cellblock: --save {place!r}: {str(known)!r} is no directory\n"
     assert (tmp_path / "taken").read_text() == "theirs"
+
+
+# ------------------------------------------------------------------------------------------- scripts
+
+
+PRINTED = {
+    "arguments": "arguments.py one two arguments.py __main__\n",
+    "asyncio_server": "HELLO\nchild\n6\n",
+    "multiprocessing_pools": (
+        "fork [0, 1, 4, 9]\nspawn [0, 1, 4, 9]\nforkserver [0, 1, 4, 9]\n"
+        "manager {'k': 1}\nshared memory 7\nexecutor [1, 2]\n"
+    ),
+    "sqlite_wal": "wal\n45\n",
+    "subprocesses": "42\nfrom a shell\n3\n",
+    "threads_and_queues": "10 328350\n",
+    "matplotlib_figure": "drawn\n",
+    "numpy_sums": "499999500000 40\n",
+    "pandas_groups": "{'a': 4, 'b': 2}\n",
+}
+NEEDS = {"matplotlib_figure": "matplotlib", "numpy_sums": "numpy", "pandas_groups": "pandas"}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", sorted(PRINTED))
+def test_script_prints_what_it_prints_outside(cellblock: Cellblock, scripts: Path, name: str) -> None:
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
+    done = cellblock("run", scripts / f"{name}.py", "--", "one", "two")
+    assert (done.returncode, done.stdout.decode(), done.stderr.decode().replace(_image(done), "")) == (
+        0, PRINTED[name], "",
+    )  # fmt: skip
+
+
+def test_every_sample_script_is_run(scripts: Path) -> None:
+    assert sorted(path.stem for path in scripts.glob("*.py")) == sorted(PRINTED)
+
+
+def _image(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The note about a figure that nobody asked to keep."""
+    return next((line for line in done.stderr.decode().splitlines(keepends=True) if "an image of" in line), "\0")

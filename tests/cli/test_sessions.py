@@ -64,11 +64,12 @@ def test_a_commit_says_where_a_state_is_that_it_does_not_hold(stored: Run, url: 
 
 
 @pytest.mark.sampled(0)
-def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(stored: Run, url: str) -> None:
+def test_who_has_a_session_open_is_listed_and_nobody_else_moves_it(program: Run, url: str) -> None:
+    environment = {"CELLBLOCK_STORE": url}
     with Session("report", state=Versioned(url)):
-        (row,) = _json(stored("list", "--json"))
+        (row,) = _json(program("sessions", "list", "--json", environment=environment))
         assert row["holder"].startswith("process ")
-        done = stored("undo", "report")
+        done = program("sessions", "undo", "report", environment=environment)
         assert (done.returncode, done.stdout) == (1, b"")
         assert row["holder"].encode() in done.stderr
 

@@ -1,4 +1,4 @@
-"""The command line: `main` picks a command; each command is a module, imported when it is named."""
+"""The command line: `main` runs a command; each command is a module, imported when it is named."""
 
 from __future__ import annotations
 
@@ -33,12 +33,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-_COMMANDS = ("run", "agent", "repl", "notebook", "sessions", "mcp", "image", "doctor", "demo")
+_COMMANDS = {
+    "run": "run a script behind the walls",
+    "agent": "have a model answer a question with code that runs behind the walls",
+    "repl": "type Python into a session",
+    "notebook": "run a Jupyter document behind the walls",
+    "sessions": "look at the sessions of a store",
+    "mcp": "serve sessions to MCP clients, on stdio or HTTP",
+    "image": "make the image of containers that sessions run in",
+    "doctor": "try the walls of this machine",
+    "demo": "show a session, its limits and its walls",
+}
 _WITH_SESSION = (["run"], ["repl"], ["notebook"], ["mcp"])
-_OF_USAGE = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
-_OF_STORES = (StoreError, SessionBusy, MergeConflict, ImageNotBuilt)
-_OTHERS = ("-h", "--h", "--py", "--tr")
-"""Options, as short as they can be written, with which no session opens or one of another interpreter or level may."""
+_USAGE_ERRORS = (PreloadFailed, FileRefused, MountRefused, UnknownCommit, UnknownSession, LogError)
+_STORE_ERRORS = (StoreError, SessionBusy, MergeConflict, ImageNotBuilt)
+_NOT_EARLY = ("-h", "--h", "--py", "--tr")
+"""Options, as short as they can be written, with which no session opens, or one of another interpreter or level."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run(list(sys.argv[1:] if argv is None else argv))
         except StreamLost as lost:
             if not lost.unread:
-                with suppress(StreamLost):  # then there is nobody to be told
+                with suppress(StreamLost):  # then nobody reads a message
                     say(str(lost))
             return FAILED
         finally:
@@ -69,7 +79,7 @@ def _run(words: list[str]) -> int:
         return USAGE
     except CellblockError as error:
         say(str(error))
-        return USAGE if isinstance(error, _OF_USAGE) else FAILED if isinstance(error, _OF_STORES) else STOPPED
+        return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED if isinstance(error, _STORE_ERRORS) else STOPPED
     except OSError as error:  # of a file that the command line names
         say(reason_of(error))
         return USAGE
@@ -80,14 +90,14 @@ def _run(words: list[str]) -> int:
 
 
 def _start_early(words: list[str]) -> None:
-    """Before the rest of us is imported, start the process that a command's session will come from."""
+    """Start the process that a command's session will come from, before the command is imported."""
     options = words[: words.index("--")] if "--" in words else words
-    if words[:1] in _WITH_SESSION and not any(word.startswith(_OTHERS) for word in options):
+    if words[:1] in _WITH_SESSION and not any(word.startswith(_NOT_EARLY) for word in options):
         launching.launch_early()
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    """Arguments; text after `--` in `cellblock run FILE -- ...` is the file's own and never looked at here."""
+    """The arguments; words after `--` in `cellblock run FILE -- ...` are the script's own, and not read here."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
@@ -101,17 +111,22 @@ def _parse(words: list[str]) -> argparse.Namespace:
     parser = Parser(prog="cellblock", description="Runs Python code behind kernel walls.", epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"cellblock {cellblock.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    named = [name for name in _COMMANDS if name in words[:1]]
-    for name in named or _COMMANDS:
-        import_module(f"cellblock.cli.{name}").add_to(commands)
-    if not words:
+    named = words[0] if words else ""
+    if named in _COMMANDS:
+        import_module(f"cellblock.cli.{named}").add_to(commands)
+    else:  # by name alone, for --help and for errors
+        for name, about in _COMMANDS.items():
+            commands.add_parser(name, help=about).add_argument("words", nargs="...")
+    if not named:
         parser.print_help(sys.stderr)
         parser.exit(USAGE, "\ncellblock: error: no COMMAND was given\n")
-    if not named and not words[0].startswith("-"):
-        parser.error(f"no command {words[0]!r}: there are {', '.join(_COMMANDS)} (cellblock run FILE runs a script)")
+    if named not in _COMMANDS and not named.startswith("-"):
+        parser.error(f"no command {named!r}: there are {', '.join(_COMMANDS)} (cellblock run FILE runs a script)")
     arguments, unknown = parser.parse_known_args(words, argparse.Namespace(passed=passed))
+    if named not in _COMMANDS:  # an option, and none of those that end here
+        parser.error(f"unrecognized arguments: {' '.join(unknown) or named}")
     if unknown:
-        hint = " (what is meant for the script stands after --)" if named == ["run"] else ""
-        using = commands.choices[named[0]] if named else parser
-        using.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        hint = " (what is meant for the script stands after --)" if named == "run" else ""
+        commands.choices[named].error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return arguments
+

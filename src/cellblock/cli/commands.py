@@ -1,18 +1,18 @@
-"""Commands about the session, typed with a colon before them, as a table."""
+"""The commands of the prompt, which are typed with a colon before them, as a table."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cellblock.cell import Cell
 from cellblock.cli import source
-from cellblock.cli.exits import MOST_STEPS
+from cellblock.cli.exits import Unusable
 from cellblock.cli.export import Shelf, write_document
+from cellblock.cli.options import MOST_STEPS
 from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
 from cellblock.session.files import listing
@@ -20,7 +20,7 @@ from cellblock.text import line, name, whole_number
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
-    from cellblock.cli.console import Console
+    from cellblock.cli.repl import Console
 
 _OPTIONS = {"timeout_seconds": "--timeout", "max_memory_mb": "--memory", "max_output_bytes": "--output"}
 _MOST_LISTED = 200
@@ -28,32 +28,17 @@ _WIDEST_NAME = 24
 
 
 class Leave(Exception):
-    """The one at the keyboard wants to go."""
-
-
-class Refused(Exception):
-    """A command cannot do what it was told; the message says why."""
+    """The prompt ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command. `on_host` marks those that read or write the user's own files."""
+    """A command. `on_host` marks one that reads or writes the user's own files."""
 
     usage: str
     help: str
     action: Callable[..., Awaitable[None]]
     on_host: bool
-
-    def words(self, argument: str) -> list[str]:
-        """The arguments that its usage names: paths as a shell splits them, of any other command one as it is typed."""
-        try:
-            words = shlex.split(argument) if self.on_host else [argument] if argument else []
-        except ValueError as error:
-            raise Refused(f"{error} (usage: {self.usage})") from None
-        most = self.usage.count(" ")
-        if not most - self.usage.count("[") <= len(words) <= most:
-            raise Refused(f"usage: {self.usage}")
-        return words
 
 
 COMMANDS: dict[str, Command] = {}
@@ -78,10 +63,18 @@ async def run_command(console: Console, line: str) -> None:
     name, _, argument = line.partition(" ")
     command = COMMANDS.get(name)
     if command is None:
-        raise Refused(f"no command {ascii(name)[1:-1]} (:help lists them)")
+        raise Unusable(f"no command {ascii(name)[1:-1]} (:help lists them)")
     if command.on_host and not console.at_terminal:
-        raise Refused(f"{name} is for the keyboard alone: it reaches your files, and stdin is not a terminal")
-    await command.action(console, *command.words(argument.strip()))
+        raise Unusable(f"{name} is for the keyboard alone: it reaches your files, and stdin is not a terminal")
+    argument = argument.strip()
+    try:  # paths are split as a shell does; the argument of another command is one, as it is typed
+        words = shlex.split(argument) if command.on_host else [argument] if argument else []
+    except ValueError as error:
+        raise Unusable(f"{error} (usage: {command.usage})") from None
+    most = command.usage.count(" ")
+    if not most - command.usage.count("[") <= len(words) <= most:
+        raise Unusable(f"usage: {command.usage}")
+    await command.action(console, *words)
 
 
 # --------------------------------------------------------------------------------------- the table
@@ -123,7 +116,7 @@ async def _shell(console: Console, line: str) -> None:
 @command(":load FILE.py", "run a script of yours, its `# %%` parts as cells", on_host=True)
 async def _load(console: Console, path: str) -> None:
     name = str(_local(path))
-    text = source.decode(await source.off_loop(partial(source.read, name, regular=True)), name)
+    text = source.decode(source.read(name, regular=True), name)
     for part in source.split(text):
         if not await console.cell(part):
             break
@@ -133,9 +126,9 @@ async def _load(console: Console, path: str) -> None:
 async def _save(console: Console, target: str) -> None:
     path, notebook = _local(target), console.session.notebook
     if path.suffix not in (".ipynb", ".html", ".py"):
-        raise Refused(f"{path}: the name must end in .ipynb, .html or .py")
+        raise Unusable(f"{path}: the name must end in .ipynb, .html or .py")
     if path.exists() and path.absolute() not in console.saved:
-        raise Refused(f"{path} exists: give another name")
+        raise Unusable(f"{path} exists: give another name")
     if path.suffix == ".py":
         write_document(path, "\n".join(_as_script(cell) for cell, _ in notebook.every()))
     else:
@@ -156,18 +149,18 @@ async def _get(console: Console, name: str, directory: str = "") -> None:
     shelf = Shelf(_local(directory), console.session.limits.max_disk_mb)
     saved = shelf.put(name, await console.session.files.read(name))
     if saved is None:
-        raise Refused(f"not saved: {shelf.failed[0]}")
+        raise Unusable(f"not saved: {shelf.failed[0]}")
     console.say(f"saved {saved}")
 
 
 @command(":limits", "what a cell may use, and the option that changes it")
 async def _limits(console: Console) -> None:
     limits = console.session.limits
-    rows = [
-        (one.name, _amount(getattr(limits, one.name)), _OPTIONS.get(one.name, ""))
-        for one in fields(ExecutionLimits)
-        if one.name != "max_steps"
-    ]
+    rows = []
+    for one in fields(ExecutionLimits):
+        if one.name != "max_steps":
+            value: float | None = getattr(limits, one.name)
+            rows.append((one.name, "as max_memory_mb" if value is None else f"{value:,}", _OPTIONS.get(one.name, "")))
     console.say(_table(rows))
 
 
@@ -186,7 +179,7 @@ async def _walls(console: Console) -> None:
 @command(":undo [N]", "take back the last cell, or N steps: names and files")
 async def _undo(console: Console, count: str = "1") -> None:
     if not (steps := whole_number(count, MOST_STEPS)):
-        raise Refused("usage: :undo [N]")
+        raise Unusable("usage: :undo [N]")
     console.say(await console.undo(steps))
 
 
@@ -211,7 +204,7 @@ def _local(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise Refused(f"{path}: no such user, or one without a home directory") from None
+        raise Unusable(f"{path}: no such user, or one without a home directory") from None
 
 
 def _as_script(cell: Cell) -> str:
@@ -225,10 +218,6 @@ def _as_script(cell: Cell) -> str:
         mark = "" if cell.kind == "python" else "!"
         text = "\n".join(f"# {mark}{line}" for line in text.splitlines())
     return f"{title}\n{text}\n"
-
-
-def _amount(value: float | None) -> str:
-    return "as max_memory_mb" if value is None else f"{value:,}"
 
 
 def _size(count: float) -> str:

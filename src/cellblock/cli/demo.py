@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import sys
 import time
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
+
+import anyio
 
 from cellblock.cell import Cell
 from cellblock.cli.exits import DONE, FAILED, Unusable
-from cellblock.cli.storyboard import STEPS, Step
+from cellblock.cli.export import write_document
+from cellblock.cli.opening import Setup
+from cellblock.cli.progress import Progress
+from cellblock.cli.storyboard import STEPS, Step, sales_csv
 from cellblock.limits import ExecutionLimits
 from cellblock.private import private_directory, write_private
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
-    from cellblock.cli.progress import Progress
     from cellblock.session.session import AsyncSession
-
-T = TypeVar("T")
 
 _PACKAGES = ("pandas", "matplotlib")
 _VARIABLE = "CELLBLOCK_DEMO_API_KEY"
@@ -36,18 +36,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "demo",
-        help="show a session, its limits and its walls",
         description="Runs an analysis and some attacks in one session. Needs no key and no network.",
     )
     parser.add_argument("--out", default=".", metavar="DIR", help="where to write the notebook and the page (.)")
     parser.add_argument("--fast", action="store_true", help="with the standard library only")
-    parser.set_defaults(command=demo)
+    parser.set_defaults(command=_command)
 
 
-def demo(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when every cell ended as it is meant to."""
-    import anyio
-
+def _command(arguments: argparse.Namespace) -> int:
+    """Run the demo; the exit status is 0 where every cell ended as it is meant to."""
     out = Path(arguments.out)
     try:
         private_directory(out)
@@ -63,20 +60,16 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 async def _demo(out: Path, tables: bool) -> int:
-    from cellblock.cli.opening import open_session, start_early
-    from cellblock.cli.progress import Progress
-    from cellblock.session.session import AsyncSession
-
     began = time.perf_counter()
     progress = Progress(sys.stdout)
     preload = ("pandas", "matplotlib.pyplot") if tables else ()
-    session = AsyncSession(limits=_LIMITS, preload=preload, seed=1)
+    setup = Setup({"limits": _LIMITS, "preload": preload, "seed": 1})
+    session = setup.session()
     os.environ[_VARIABLE] = "a secret of the host, for the attack to look for"
     try:
         async with progress.step("open a session" + (", preload pandas" if tables else "")) as line:
-            start = start_early(preload=preload, limits=session.limits)
-            line.doing = lambda: start.doing
-            await open_session(session, start)
+            line.doing = lambda: setup.doing
+            await setup.open(session)
             await session.files.write("sales.csv", sales_csv())
             walls = sum(isinstance(wall, Applied) for wall in session.capabilities.walls)
             line.outcome = f"{walls} walls"
@@ -129,8 +122,6 @@ async def _warm_ms(session: AsyncSession) -> float:
 
 def _write(session: AsyncSession, out: Path) -> list[Path]:
     """Write the notebook, the page and the figures, and name them."""
-    from cellblock.cli.export import write_document
-
     notebook = session.notebook
     written = [out / "cellblock-demo.ipynb", out / "cellblock-demo.html"]
     for path in written:
@@ -140,35 +131,3 @@ def _write(session: AsyncSession, out: Path) -> list[Path]:
         written.append(out / f"cellblock-demo{f'-{number + 1}' if number else ''}.png")
         write_private(written[-1], notebook.read(uri))
     return [path.resolve() for path in written]
-
-
-_PRICES = {"espresso": 2.6, "filter coffee": 3.1, "tea": 2.4, "croissant": 2.2, "sandwich": 6.5}
-_SHOPS = {"Harbour": 5, "Old Town": 4, "Station": 7, "University": 3}
-"""Numbers of sales, in proportion; so of the months."""
-_MONTHS = dict(enumerate((6, 6, 7, 8, 9, 11, 12, 12, 9, 8, 8, 14), start=1))
-_SEED = 20240131
-
-
-def sales_csv(rows: int = 4000) -> bytes:
-    """A CSV of `rows` sales of 2024, some twice.
-
-    Dates in two notations, amounts with units, commas or nothing, names in any case and with stray spaces.
-    """
-    generator = random.Random(_SEED)  # noqa: S311  (made-up data, not a secret)
-
-    def one_of(weights: Mapping[T, int]) -> T:
-        return generator.choices(list(weights), list(weights.values()))[0]
-
-    def written(name: str) -> str:
-        return one_of({name: 84, name.upper(): 8, f" {name.lower()} ": 8})
-
-    lines = ["date,shop,product,quantity,price"]
-    for _ in range(rows):
-        month, day, product = one_of(_MONTHS), generator.randint(1, 28), generator.choice(list(_PRICES))
-        date = one_of({f"2024-{month:02}-{day:02}": 8, f"{day:02}.{month:02}.2024": 2})
-        quantity = one_of({str(generator.randint(1, 6)): 99, "": 1})
-        price = f"{_PRICES[product] * generator.uniform(0.95, 1.1):.2f}"
-        amount = one_of({price: 70, f"{price} EUR": 15, f'"{price.replace(".", ",")} EUR"': 12, "n/a": 3})
-        line = ",".join((date, written(one_of(_SHOPS)), written(product), quantity, amount))
-        lines += [line] * one_of({1: 99, 2: 1})
-    return ("\n".join(lines) + "\n").encode()

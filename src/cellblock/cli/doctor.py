@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import anyio
+
 from cellblock.cli.examination import Report, examine, examine_local
 from cellblock.cli.exits import DONE, STOPPED, Unusable
 from cellblock.cli.machine import Machine, inspect
@@ -24,7 +26,7 @@ GIVEN_UP = (
     "a count of what the kernel keeps for pairs of sockets",
     "for an ordinary user, an account for each session: the limit of processes counts all that the user runs",
 )
-"""Features that a session without namespaces lacks."""
+"""Losses of a session without namespaces."""
 _LOCAL_WORKS = (
     "works here: a cell ran, and one that it does not let run was refused. It is a guard against mistakes and known "
     "escapes, in your own process; for code you do not trust use isolated, the default"
@@ -35,42 +37,32 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "doctor",
-        help="try the walls of this machine",
         description="Opens a session, names the walls around it, and tries each of them from inside.",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--profile", choices=tuple(FILES), help="print a profile for what surrounds the program, and end"
-    )
-    parser.add_argument(
-        "--walls", choices=("full", "reduced"), help="which to try (full, and where those are not to be had, reduced)"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("--json", action="store_true", help="print one JSON object")
+    add("--profile", choices=tuple(PROFILES), help="print a profile for what surrounds the program, and end")
+    add("--walls", choices=("full", "reduced"), help="which to try (full, and where those are not to be had, reduced)")
+    add(
         "--attack", nargs="*", metavar="CLASS",
         help="make the attacks of the test suite, against canaries on this machine: of these classes of "
         "docs/security.md (W1 to W10; at the level local L1 to L9), of all, or of those that lead out of a session; "
         "pip install ./attacks in a checkout of cellblock installs them",
     )  # fmt: skip
-    parser.add_argument(
-        "--trust-level",
-        choices=("isolated", "local", "sandboxed"),
-        default="isolated",
-        help="what --attack attacks (isolated)",
-    )
-    parser.set_defaults(command=doctor)
+    levels = ("isolated", "local", "sandboxed")
+    add("--trust-level", choices=levels, default="isolated", help="what --attack attacks (isolated)")
+    parser.set_defaults(command=_command)
 
 
-def doctor(arguments: argparse.Namespace) -> int:
-    """Examine and report; 0 when every wall is up and every attempt was refused."""
+def _command(arguments: argparse.Namespace) -> int:
+    """Examine and report; the exit status is 0 where every wall is up and every attempt was refused."""
     if arguments.profile:
-        print(text(arguments.profile), end="")
+        print(profile(arguments.profile), end="")
         return DONE
     if arguments.attack is not None:
         return _attack(arguments)
     if arguments.trust_level != "isolated":
         raise Unusable(f"--trust-level {arguments.trust_level} is for --attack")
-    import anyio
-
     with importing():
         machine = inspect()
     report = anyio.run(examine, machine.landlock_abi, arguments.walls or "full")
@@ -82,11 +74,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_data(_as_dict(report, machine, instead, local), indent=2)
     else:
-        for line in _as_text(report, machine, instead, Paint(sys.stdout)):
-            print(line)
-        if local is not None:
-            failed = f"does not work here either: {local}"
-            print('trust_level="local"', failed if local else _LOCAL_WORKS)
+        print("\n".join(_as_text(report, machine, instead, local, Paint(sys.stdout))))
     return DONE if report.ok else STOPPED
 
 
@@ -122,7 +110,9 @@ def _as_dict(report: Report, machine: Machine, instead: Report | None, local: st
     }
 
 
-def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Paint) -> Iterator[str]:
+def _as_text(
+    report: Report, machine: Machine, instead: Report | None, local: str | None, paint: Paint
+) -> Iterator[str]:
     yes, no = paint.yes, paint.no
     for wall in report.walls:
         if isinstance(wall, Unavailable):
@@ -155,6 +145,8 @@ def _as_text(report: Report, machine: Machine, instead: Report | None, paint: Pa
         yield "no session could be opened: it does not work here as it is"
     if instead is not None:
         yield from _instead_lines(instead)
+    if local is not None:
+        yield f'trust_level="local" {f"does not work here either: {local}" if local else _LOCAL_WORKS}'
 
 
 def _instead_lines(reduced: Report) -> Iterator[str]:
@@ -191,8 +183,7 @@ def machine_lines(machine: Machine) -> Iterator[str]:
     yield f"cgroups: {machine.cgroups}"
 
 
-_FOLDER = Path(__file__).parent / "profiles"
-FILES = {
+PROFILES = {
     "seccomp": "seccomp.json",
     "apparmor": "apparmor",
     "apparmor-container": "apparmor-container",
@@ -200,6 +191,7 @@ FILES = {
 }
 
 
-def text(name: str) -> str:
+def profile(name: str) -> str:
     """A profile, with this interpreter's real path where one is named: AppArmor knows programs by it."""
-    return (_FOLDER / FILES[name]).read_text(encoding="utf-8").replace("@PYTHON@", os.path.realpath(sys.executable))
+    path = Path(__file__).parent / "profiles" / PROFILES[name]
+    return path.read_text(encoding="utf-8").replace("@PYTHON@", os.path.realpath(sys.executable))

@@ -1,20 +1,24 @@
-"""An examination: a session is opened on this machine, and each of its walls is tried from inside."""
+"""The examination of a machine: a session is opened, and each of its walls is tried from inside."""
 
 from __future__ import annotations
 
 import os
+import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from cellblock.cli.probes import PRELUDE, PROBES, REDUCED, Probe
 from cellblock.errors import CellblockError, IsolationUnavailable
+from cellblock.executors.system import require_linux
+from cellblock.hosting.conditions import require, small_files, without_internet
+from cellblock.hosting.machine import MACHINE
+from cellblock.limits import ExecutionLimits
+from cellblock.session.session import AsyncSession
 from cellblock.text import message_of, plain, type_name
 from cellblock.walls import Unavailable, Wall, Walls
-
-if TYPE_CHECKING:
-    from cellblock.cli.probes import Bait, Probe
-    from cellblock.session.session import AsyncSession
+from cellblock.worker.confine.syscall_numbers import NUMBERS
 
 _MEMORY_MB, _DISK_MB, _PROCESSES = 96, 16, 32
 _MOST_SAID = 500
@@ -23,7 +27,7 @@ _VARIABLE = "CELLBLOCK_DOCTOR_CANARY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One attempt, and the answer it got. `proved` says that the answer shows the wall."""
+    """One attempt, the answer it got, and `proved`: the answer proves the wall."""
 
     mechanism: str
     tried: str
@@ -33,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The walls applied, the attempts made, and the reason why no session could be opened, if none could."""
+    """The walls, and the attempts made; `failure` is the reason why no session could be opened, "" where one was."""
 
     walls: tuple[Wall, ...]
     findings: tuple[Finding, ...] = ()
@@ -54,18 +58,12 @@ class Report:
 
 async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
     """Open a session with small limits and make every attempt that this Landlock version should refuse."""
-    from cellblock.cli.probes import PROBES, REDUCED
-    from cellblock.executors.system import require_linux
-    from cellblock.hosting.conditions import require, small_files
-    from cellblock.limits import ExecutionLimits
-    from cellblock.session.session import AsyncSession
-
     limits = ExecutionLimits(max_memory_mb=_MEMORY_MB, max_disk_mb=_DISK_MB, max_processes=_PROCESSES)
     findings, skipped = [], []
     try:
         require_linux("trust_level='isolated'")
-        require(small_files)  # before any is laid out
-        with _laid_out() as bait:
+        require(small_files)  # before any is written
+        with _bait() as bait:
             async with AsyncSession(limits=limits, walls=asked) as session:
                 walls, python = session.capabilities.walls, session.capabilities.python
                 absent = {wall.mechanism for wall in walls if isinstance(wall, Unavailable) and not wall.needed}
@@ -84,14 +82,12 @@ async def examine(landlock_abi: int, asked: Walls = "full") -> Report:
         missing = Unavailable(mechanism=error.mechanism, reason=reason, remedy=error.hint)
         return Report(walls=(missing,), failure=reason)
     except Exception as error:  # a border: whatever keeps the walls from being tried is the report
-        return Report(walls=(), failure=_said(error))
+        return Report(walls=(), failure=_message(error))
     return Report(walls=walls, findings=tuple(findings), python=python, skipped=tuple(skipped))
 
 
 async def examine_local() -> str:
     """Run two cells at the level local, which asks nothing of the system: "" where it works, else why it does not."""
-    from cellblock.session.session import AsyncSession
-
     try:
         async with AsyncSession(trust_level="local") as session:
             ran, refused = await session.run("6 * 7"), await session.run("import os")
@@ -102,51 +98,28 @@ async def examine_local() -> str:
     return ""
 
 
-async def _try(session: AsyncSession, probe: Probe, bait: Bait) -> Finding:
-    from cellblock.cli.probes import PRELUDE
-
+async def _try(session: AsyncSession, probe: Probe, bait: dict[str, object]) -> Finding:
     try:
         await session.set("bait", bait)  # each time: an attempt may end the process, and the names with it
         await session.run(PRELUDE)
         cell = await session.run(probe.source)
+        answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
+        proved = cell.error is None and probe.is_proved(answer)
     except Exception as error:  # a border: the others are tried all the same
-        said = f"could not be tried: {_said(error)}"
-        return Finding(mechanism=probe.mechanism, tried=probe.title, answer=plain(said), proved=False)
-    answer = cell.value if cell.error is None else f"{cell.error.type}: {cell.error.message}"
-    return Finding(
-        mechanism=probe.mechanism,
-        tried=probe.title,
-        answer=_written(answer),
-        proved=cell.error is None and probe.judge(answer, bait),
-    )
+        answer, proved = f"could not be tried: {_message(error)}", False
+    if isinstance(answer, dict):  # each answer once, after the names of its attempts
+        names = {one: "/".join(str(name) for name, other in answer.items() if other == one) for one in answer.values()}
+        answer = ", ".join(f"{attempts} {one}" for one, attempts in names.items())
+    return Finding(mechanism=probe.mechanism, tried=probe.title, answer=plain(str(answer)), proved=proved)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(error) if isinstance(error, CellblockError) else f"{type_name(error)}: {message_of(error, _MOST_SAID)}"
 
 
-def _written(answer: object) -> str:
-    """An answer in a line; equal answers of several attempts once, under the names they came to."""
-    if not isinstance(answer, dict):
-        return plain(str(answer))
-    groups: dict[str, list[str]] = {}
-    for name, one in answer.items():
-        groups.setdefault(str(one), []).append(str(name))
-    if len(groups) == len(answer) > 1:
-        return plain(", ".join(map(str, answer.values())))
-    return plain(", ".join(f"{'/'.join(names)} {one}" for one, names in groups.items()))
-
-
 @contextmanager
-def _laid_out() -> Iterator[Bait]:
-    """Put out what the session must not reach: a file, a variable, a listener."""
-    import socket
-    import tempfile
-
-    from cellblock.hosting.conditions import without_internet
-    from cellblock.hosting.machine import MACHINE
-    from cellblock.worker.confine.syscall_numbers import NUMBERS
-
+def _bait() -> Iterator[dict[str, object]]:
+    """A file, a variable and a listener that the session must not reach, as facts for the attempts."""
     try:
         file = tempfile.NamedTemporaryFile("w", prefix="cellblock-doctor-")  # noqa: SIM115 - the next statement closes it
     except FileNotFoundError as error:
@@ -162,15 +135,14 @@ def _laid_out() -> Iterator[Bait]:
         canary.flush()
         os.chmod(canary.name, 0o644)
         os.environ[_VARIABLE] = "canary"
+        kinds = ("user", "mnt", "pid", "net", "ipc", "uts")
         try:
             yield {
                 "canary": canary.name,
                 "secret": _VARIABLE,
                 "port": port,
                 "pid": os.getpid(),
-                "namespaces": {
-                    kind: os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "mnt", "pid", "net", "ipc", "uts")
-                },
+                "namespaces": {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in kinds},
                 "numbers": dict(NUMBERS.get(MACHINE, {})),
                 "memory": _MEMORY_MB * 2**20,
                 "disk": _DISK_MB * 2**20,

@@ -1,16 +1,12 @@
-"""Exit statuses: what a program that called us can tell from the number alone."""
+"""Exit statuses of the commands, and the errors that have one."""
 
 from __future__ import annotations
 
 from cellblock.text import line
 
-
-class Unusable(Exception):
-    """Something that the command line names cannot be used; the message says why."""
-
-
-MOST_STEPS = 999_999
-"""That a command goes back at once."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cellblock.cell import Cell
 
 DONE = 0
 FAILED = 1
@@ -26,6 +22,17 @@ INTERRUPTED = 130
 """Ctrl-C, as shells number it: 128 + SIGINT."""
 
 EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
+
+
+class Unusable(Exception):
+    """Something that the command line names cannot be used (status 2); the message says why."""
+
+
+def status_of(cell: Cell) -> int:
+    """The exit status for the end of a cell."""
+    if cell.error is None:
+        return DONE
+    return FAILED if cell.error.kind == "raised" else STOPPED
 
 
 def reason_of(error: OSError) -> str:

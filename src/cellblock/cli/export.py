@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _LONGEST = 120
-"""Bytes of a name: in most file systems it may have 255."""
+"""Bytes of a name; most file systems take 255."""
 _DEEPEST = 100
 
 
 def safe(path: str) -> str:
-    """A relative path that stays below a directory it is joined to, whatever `path` says.
+    """A relative path that stays below the directory it is joined to, made of a path from inside.
 
-    No `..`, no empty or absolute part, no leading dot (a `.git` is obeyed by what finds it), no character that a
-    terminal, a shell or another file system takes for more than a letter.
+    No `..`, no empty or absolute part, no leading dot (programs obey a `.git`), no character that a terminal, a shell
+    or another file system takes for more than a letter.
     """
     parts = [_safe_part(part) for part in path.split("/") if part not in ("", ".", "..")]
     return "/".join(parts) or "_"
@@ -49,14 +49,8 @@ def _cut(text: str, most: int) -> str:
     return text.encode()[:most].decode(errors="ignore")
 
 
-def _suffix(data: bytes) -> str:
-    """By its first bytes, and not by what the cell called it."""
-    known = mime_type(data).partition("/")[2]
-    return {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
-
-
 def write_document(target: Path, document: Notebook | str) -> None:
-    """Write a notebook as a page, or as what Jupyter opens, by the name's ending; `Unusable` where that cannot be."""
+    """Write a notebook as a page or a Jupyter document, by the name's ending, or a text as it is."""
     if not isinstance(document, str):
         as_page = target.suffix == ".html"
         document = document.to_html() if as_page else write_json(document.to_ipynb(), indent=1) + "\n"
@@ -67,7 +61,7 @@ def write_document(target: Path, document: Notebook | str) -> None:
 
 
 class Shelf:
-    """A directory that files of one run are put into: `max_mb` in all. A name that is taken there gets a number."""
+    """A directory for the files of one run, `max_mb` in all. A name that is taken gets a number."""
 
     def __init__(self, directory: Path, max_mb: int = 512) -> None:
         self._directory = directory
@@ -78,12 +72,14 @@ class Shelf:
         self.failed: list[str] = []
 
     def put_image(self, data: bytes, name: str = "") -> str | None:
-        """Save an image, under a number of its own where it has no name; where it went."""
+        """Save an image, under a number where it has no name; its path, None where it is not saved."""
         self._images += 1
-        return self.put(f"{name or f'image-{self._images}'}.{_suffix(data)}", data)
+        known = mime_type(data).partition("/")[2]  # by its first bytes, and not by the type that the cell named
+        suffix = {"jpeg": "jpg", "octet-stream": "bin"}.get(known, known)
+        return self.put(f"{name or f'image-{self._images}'}.{suffix}", data)
 
     def put(self, name: str, data: bytes) -> str | None:
-        """Save a file under its safe name; where it went, None where the directory or the budget did not take it."""
+        """Save a file under its safe name; its path, None where it is not saved: `failed` says why."""
         return self._put(name, partial(self._write, data)) if self._has_room(name, len(data)) else None
 
     def _has_room(self, name: str, size: int) -> bool:
@@ -92,7 +88,7 @@ class Shelf:
         return size <= self._left
 
     def _put(self, name: str, make: Callable[[Path], None]) -> str | None:
-        """Have `make` make a file that did not exist, under the name or the name with a number."""
+        """Have `make` create a file under the name, or the name with a number."""
         name = safe(name)
         if name.count("/") > _DEEPEST:
             self.failed.append(f"{name[:_LONGEST]}…: below more than {_DEEPEST} directories")
@@ -119,9 +115,9 @@ class Shelf:
             out.write(data)
 
     async def put_new(self, session: AsyncSession, before: Mapping[str, bytes]) -> None:
-        """Save what the workspace holds and `before`, what `contents` gave, did not. Caches stay behind.
+        """Save the files of the workspace that are not in `before`, the digests of `contents`; caches are left out.
 
-        Names of one file are names of one file here. No file is read that there is no room for.
+        Hard links stay hard links. No file is read that there is no room for.
         """
         first: dict[tuple[int, int], str] = {}
         for name in await session.files.list():

@@ -6,7 +6,10 @@ import argparse
 import sys
 from dataclasses import asdict
 
+import anyio
+
 from cellblock.cli.exits import DONE, Unusable
+from cellblock.cli.progress import Progress
 from cellblock.cli.terminal import say, table, write_data, write_out
 from cellblock.executors.container.recipe import BASE, SUITES, Recipe
 from cellblock.text import whole_number, write_json
@@ -19,7 +22,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "image",
-        help="make the image of containers that sessions run in",
         description='The image of trust_level="sandboxed": CPython, without cellblock, which is mounted. '
         "Any other image with CPython 3.11 or newer works as well.",
         epilog=_EPILOG,
@@ -34,21 +36,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     add = building.add_argument
     add("--data", action="store_true", help="with numpy, pandas, matplotlib and openpyxl")
-    add(
-        "--tag",
-        default="",
-        metavar="NAME",
-        help="its name (localhost/cellblock, localhost/cellblock-data)",
-    )
+    add("--tag", default="", metavar="NAME", help="its name (localhost/cellblock, localhost/cellblock-data)")
     sources = building.add_mutually_exclusive_group()
     sources.add_argument("--base", metavar="IMAGE", help="start from this image (Python's own, by digest)")
     sources.add_argument(
         "--debian", nargs="?", const="trixie", choices=tuple(SUITES), metavar="SUITE",
         help="of Debian's packages: trixie, with Python 3.13, or bookworm, with 3.11; needs mmdebstrap or debootstrap",
     )  # fmt: skip
-    add(
-        "--python", type=_version, metavar="X.Y", help="start from Python's own image of this version; with --base: its"
-    )
+    python = "start from Python's own image of this version; with --base: its"
+    add("--python", type=_version, metavar="X.Y", help=python)
     listing = actions.add_parser("list", help="list those that were made here", epilog=_EPILOG)
     removing = actions.add_parser("remove", help="remove one that was made here", epilog=_EPILOG)
     removing.add_argument("name", metavar="NAME", help="its name or id")
@@ -59,9 +55,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    import anyio
-
-    from cellblock.cli.progress import Progress
     from cellblock.executors.container import image
     from cellblock.executors.container.engine import engine_of
 

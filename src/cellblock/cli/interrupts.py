@@ -1,4 +1,4 @@
-"""Ctrl-C at the keyboard: at the prompt it means one thing, while a cell runs another."""
+"""Ctrl-C: while a script runs, at the prompt, and while one of its cells runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cellblock.errors import SessionClosed
@@ -22,20 +20,46 @@ if TYPE_CHECKING:
 _PATIENCE = 1.0
 """Seconds from the first Ctrl-C until another one counts as a second."""
 
-_LOOK_AGAIN = (0.02, 0.1, 0.5)
-"""Seconds after a Ctrl-C at which the main thread is made to look for it once more."""
+_WAKES = (0.02, 0.1, 0.5)
+"""Seconds between a Ctrl-C and each signal that has the main thread look for it once more."""
 
 _GOES_ON = b"\ncellblock: the cell goes on; Ctrl-C again ends its process and takes back what it did\n"
 
 
 class CtrlC:
-    """The handler of SIGINT while this is entered. It raises KeyboardInterrupt where nothing runs.
+    """The handler of SIGINT while a script runs: the first Ctrl-C interrupts the cell, the second ends its process."""
 
-    The first Ctrl-C interrupts what runs. One a second later and more warns, and the next kills: a hand that hits the
-    keys twice must not cost the session its names.
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+        self._began = time.monotonic()
+        self.count = 0
+        self.seconds = 0.0
+        """From the start to the last Ctrl-C."""
 
-    Python's line editing looks for a signal when one ends its wait for a key, and not before it waits: one that comes
-    just then would be heard at the next key. A thread ends the wait, by a signal that means nothing.
+    def __enter__(self) -> CtrlC:
+        self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        self.seconds = time.monotonic() - self._began
+        if self.count == 1:
+            self._session.interrupt()
+        else:
+            self._session.kill()
+
+
+class PromptCtrlC:
+    """The handler of SIGINT of the prompt. It raises KeyboardInterrupt where nothing runs.
+
+    The first Ctrl-C interrupts the cell that runs. One a second later and more warns, and the next kills: a hand that
+    hits the keys twice must not cost the session its names.
+
+    Python's line editing looks for a signal when one ends its wait for a key, and not before it waits: a Ctrl-C in
+    between would be handled at the next key. A thread ends the wait, by a signal that means nothing.
     """
 
     def __init__(self) -> None:
@@ -43,9 +67,9 @@ class CtrlC:
         self._first = math.inf
         self._warned = False
         self.count = 0
-        """Number of interrupts since something began to run."""
+        """Number of interrupts since the block began."""
 
-    def __enter__(self) -> CtrlC:
+    def __enter__(self) -> PromptCtrlC:
         self._before = signal.signal(signal.SIGINT, self._handle), signal.signal(signal.SIGURG, lambda *_: None)
         came, self._inlet = os.pipe()
         os.set_blocking(self._inlet, False)
@@ -62,12 +86,12 @@ class CtrlC:
         signal.signal(signal.SIGURG, self._before[1])
 
     def begin(self, session: AsyncSession) -> None:
-        """Something is about to run in a session."""
+        """A block is about to be carried out in a session."""
         self._first, self._warned, self.count = math.inf, False, 0
         self._session = session
 
     def end(self) -> None:
-        """It has ended."""
+        """The block has ended."""
         self._session = None
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
@@ -89,21 +113,8 @@ class CtrlC:
             raise KeyboardInterrupt from None
 
 
-@contextmanager
-def held_back() -> Iterator[None]:
-    """A Ctrl-C that comes meanwhile is raised at the end."""
-    came = []
-    before = signal.signal(signal.SIGINT, lambda *_: came.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
-
-
 def _wake(came: int, thread: int) -> None:
-    """Interrupt what a thread waits in, some time after each SIGINT, until the pipe that tells of signals is closed."""
+    """Interrupt the wait of a thread some time after each SIGINT, until the pipe of the signals' numbers is closed."""
     delays: tuple[float, ...] = ()
     while True:
         if not select.select([came], [], [], delays[0] if delays else None)[0]:
@@ -113,4 +124,4 @@ def _wake(came: int, thread: int) -> None:
             os.close(came)
             return
         elif signal.SIGINT in numbers:
-            delays = _LOOK_AGAIN
+            delays = _WAKES

@@ -1,4 +1,4 @@
-"""Source from a terminal, block by block: Python's own line editing, with a history and the Tab key where it is there.
+"""Source from a terminal, block by block: Python's own line editing, what was typed before, and the Tab key.
 
 Python's `readline` and no package of its own: it comes with every usual Python, and it knows the user's `~/.inputrc`.
 """
@@ -14,32 +14,39 @@ import termios
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cellblock.cli.blocks import Block
+from cellblock.cli.blocks import Block, is_command
 from cellblock.cli.terminal import say
+from cellblock.private import open_private, private_directory
+from cellblock.text import BadJson, read_json, write_json
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from cellblock.cli.history import History
-
 _PROMPT, _MORE = ">>> ", "... "
 _DELIMITERS = " \t\n`~!@#$%^&*()-=+[{]}\\|;:'\",<>/?"
 MAX_MATCHES = 500
+MAX_ENTRIES = 5000
+_MAX_ENTRY_CHARS = 100_000
+_MAX_READ_BYTES = 8 * 2**20
 _INDENT = "    "
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
 
 class Keyboard:
-    """Reads blocks with `input`. KeyboardInterrupt meanwhile drops what was begun. `newer`: see `Block`."""
+    """Reads blocks with `input`. A KeyboardInterrupt drops the block that is begun. `newer`: see `Block`."""
 
     def __init__(self, completer: Completer, history: History | None, *, newer: bool = False) -> None:
         self._newer = newer
         self._history = history
-        self._readline = _readline()
-        if self._readline is not None:
-            _set_up(self._readline, completer, history)
+        self._readline: ModuleType | None = None
+        with suppress(ImportError):  # a Python built without it: lines come from the terminal as they are
+            import readline
+
+            self._readline = readline
+            _set_up(readline, completer, history)
 
     def block(self) -> str | None:
         """The next block, None at the end of the input. A line that begins with `:` or `!` is one by itself."""
@@ -78,13 +85,8 @@ class Keyboard:
             _recall(self._readline, text)
 
 
-def is_command(text: str) -> bool:
-    """True if a first line is for us and not for the session: no Python begins so."""
-    return text.startswith((":", "!")) and "\n" not in text
-
-
 def _as_typed(text: str) -> str:
-    """Pasted text as it would be typed: without a common indentation, and of a transcript only what was typed."""
+    """Pasted text without a common indentation, and of a transcript only the input."""
     text = textwrap.dedent(text) if "\n" in text else text
     if not text.startswith((_PROMPT, _PROMPT.rstrip() + "\n")):
         return text
@@ -97,7 +99,7 @@ def _line(prompt: str) -> str:
     if sys.stdout.isatty():
         with _dropped_at_ctrl_c():
             return input(prompt)
-    sys.stderr.write(prompt)  # what reads our output wants no prompts in it
+    sys.stderr.write(prompt)  # the program that reads our output wants no prompts in it
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
@@ -107,10 +109,10 @@ def _line(prompt: str) -> str:
 
 @contextmanager
 def _dropped_at_ctrl_c() -> Iterator[None]:
-    """Drop what is typed, and not yet read, when Ctrl-C comes, in the terminal's place.
+    """Have Ctrl-C drop the input that is not yet read here, and not in the terminal.
 
-    The terminal may do so after line editing has seen that a key is there and before it reads it. It would wait
-    inside the read, where it heeds no signal, and hear of neither this Ctrl-C nor the next before another key.
+    The terminal may drop it after line editing has seen a key and before it reads it. Line editing would then wait
+    inside the read, where it handles no signal: neither this Ctrl-C nor the next, before another key.
     """
     before, changed = termios.tcgetattr(0), termios.tcgetattr(0)
     changed[3] |= termios.NOFLSH
@@ -122,14 +124,6 @@ def _dropped_at_ctrl_c() -> Iterator[None]:
         raise
     finally:
         termios.tcsetattr(0, termios.TCSANOW, before)
-
-
-def _readline() -> ModuleType | None:
-    try:
-        import readline
-    except ImportError:  # a Python built without it: lines come from the terminal as they are
-        return None
-    return readline
 
 
 def _set_up(readline: ModuleType, completer: Completer, history: History | None) -> None:
@@ -154,18 +148,74 @@ def _set_up(readline: ModuleType, completer: Completer, history: History | None)
 
 
 def _recall(readline: ModuleType, entry: str) -> None:
-    """Have the arrow keys find an entry, if the locale has its characters: readline takes no others."""
+    """Add an entry for the arrow keys, if the locale has its characters: readline takes no others."""
     with suppress(ValueError):
         readline.add_history(entry)
+
+
+# ------------------------------------------------------------------------------------- the history
+
+
+def default_path() -> Path | None:
+    """`cellblock/history` in the directory that XDG_STATE_HOME names, else in `~/.local/state`; None without a home."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.expanduser("~/.local/state")
+    return Path(state, "cellblock", "history") if os.path.isabs(state) else None
+
+
+class History:
+    """The entries, oldest first. Each is in the file as soon as it is added; OSError where it cannot be written.
+
+    The file has one JSON string a line, so that a block of many lines is one entry. It is readable by its owner alone,
+    and a link is not followed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        private_directory(path.parent)
+        self._file = open_private(path, "a")
+        self.entries = self._read()
+
+    def add(self, entry: str) -> bool:
+        """Append an entry; False for one that repeats the last, or is too long to be kept."""
+        if not entry.strip() or len(entry) > _MAX_ENTRY_CHARS or self.entries[-1:] == [entry]:
+            return False
+        self.entries.append(entry)
+        os.write(self._file, _encoded(entry))
+        return True
+
+    def _read(self) -> list[str]:
+        """The newest entries. A file of more than twice as many is cut down to them."""
+        size = os.fstat(self._file).st_size
+        data = os.pread(self._file, _MAX_READ_BYTES, max(size - _MAX_READ_BYTES, 0))
+        lines = data.splitlines()
+        found = [entry for entry in map(_decoded, lines) if entry]
+        if len(lines) > 2 * MAX_ENTRIES or size > _MAX_READ_BYTES:
+            os.ftruncate(self._file, 0)
+            os.write(self._file, b"".join(map(_encoded, found[-MAX_ENTRIES:])))
+        return found[-MAX_ENTRIES:]
+
+
+def _encoded(entry: str) -> bytes:
+    return write_json(entry).encode("ascii") + b"\n"
+
+
+def _decoded(line: bytes) -> str:
+    """The entry of a line; "" for another line, such as half of one where a disk was full."""
+    try:
+        entry = read_json(line)
+    except BadJson:
+        return ""
+    return entry if isinstance(entry, str) and "\0" not in entry else ""
 
 
 # ------------------------------------------------------------------------------------- the Tab key
 
 
 class Completer:
-    """Finds what a half-typed word may become. Nothing of the session is run on the host for it.
+    """Finds the completions of a half-typed word.
 
-    `names` gives what the session has bound, `files` its files.
+    `names` gives the names that the session has bound, `files` its files.
     """
 
     def __init__(
@@ -189,19 +239,19 @@ class Completer:
             return self._continued(line[:end], word, names)
         if line.startswith("!"):
             return self._continued(line[:end], word, self._files())
-        if "." in word:  # what an attribute is only the session could tell, by running code
+        if "." in word:  # only the session could tell attributes, by running code
             return []
         return _starting(word, {*self._names(), *keyword.kwlist, *keyword.softkwlist, *_BUILTINS})
 
     def _continued(self, typed: str, word: str, names: Iterable[str]) -> list[str]:
-        """The parts of names that stand in the place of `word`, which may be the end of the argument only."""
+        """The parts of names that replace `word`, which may be only the end of the argument."""
         argument = typed.rsplit(" ", 1)[-1].lstrip("!")
         known = len(argument) - len(word)
         return [name[known:] for name in _starting(argument, names)]
 
 
 def _starting(word: str, names: Iterable[str]) -> list[str]:
-    """The names that start so. A terminal shows them as they are, so only what is printable is given."""
+    """The names that start with `word`. Only printable ones: a terminal shows them as they are."""
     return sorted(name for name in names if name.startswith(word) and name.isprintable())[:MAX_MATCHES]
 
 

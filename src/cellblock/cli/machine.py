@@ -1,4 +1,4 @@
-"""This machine's features for a sandbox: the kernel's version and switches, and what surrounds this process."""
+"""This machine's features for a sandbox: the kernel's version and switches, and the container around this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Machine:
     """Facts read from this process and its kernel. A switch that the kernel does not have is None.
 
     `filtered`: a system call filter is on this process. `apparmor`: the profile it runs under, "" for none.
-    `namespaces_refused`: the errno that a new user namespace answers, "" where it is given. `wsl`: the version of the
+    `namespaces_refused`: the errno that a new user namespace answers, "" where there is one. `wsl`: the version of the
     Windows Subsystem for Linux, 0 for none. `user` is -1 on a system that numbers no users.
     """
 
@@ -54,6 +54,7 @@ class Machine:
 
 def inspect() -> Machine:
     """Read the facts. Changes nothing."""
+    found = {name: _read(f"/proc/sys/{name.replace('.', '/')}").strip() for name in _SWITCHES}
     return Machine(
         system=platform.system(),
         kernel=platform.release(),
@@ -62,7 +63,7 @@ def inspect() -> Machine:
         python_version=platform.python_version(),
         user=os.getuid() if hasattr(os, "getuid") else -1,
         container=_container(),
-        switches={name: _switch(name) for name in _SWITCHES},
+        switches={name: int(value) if value.isdecimal() else None for name, value in found.items()},
         landlock_abi=_landlock_abi(),
         cgroups=_cgroups(),
         filtered="\nSeccomp:\t2" in _read("/proc/self/status"),
@@ -71,11 +72,6 @@ def inspect() -> Machine:
         namespaces_refused=_namespaces_refused(),
         wsl=wsl(),
     )
-
-
-def _switch(name: str) -> int | None:
-    value = _read(f"/proc/sys/{name.replace('.', '/')}").strip()
-    return int(value) if value.isdecimal() else None
 
 
 def _landlock_abi() -> int:
@@ -95,13 +91,13 @@ def _apparmor() -> str:
 
 
 def _proc_masked() -> bool:
-    """True if something covers a part of /proc: from such a one the kernel gives no new one to a session."""
+    """True if something covers a part of /proc: then the kernel mounts no new /proc for a session."""
     points = [line.split()[4] for line in _read("/proc/self/mountinfo").splitlines()]
     return any(point.startswith("/proc/") and point != _COVERS_NOTHING for point in points)
 
 
 def _namespaces_refused() -> str:
-    """Try in a child, since the namespace would be this process's for good."""
+    """The errno of a new user namespace, tried in a child, since a process cannot leave it again."""
     if sys.platform != "linux":
         return ""
     from cellblock.worker.confine.syscalls import CLONE_NEWUSER, unshare
@@ -128,7 +124,7 @@ def _container() -> str:
 
 
 def _cgroups() -> str:
-    """The version, and whether this process may make groups of its own below the one it is in."""
+    """The version, and with version 2 if this process may make groups below its own."""
     if (_CGROUPS / "cgroup.controllers").exists():
         own = next((line[3:] for line in _read("/proc/self/cgroup").splitlines() if line.startswith("0::")), "/")
         group = Path(f"{_CGROUPS}{own}")

@@ -25,7 +25,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "mcp",
-        help="serve sessions to MCP clients, on stdio or HTTP",
         description=(
             "A server of the Model Context Protocol: clients run Python, commands and files in sessions that last. "
             "It speaks with the one client at stdin and stdout, or over HTTP with all who have a token."
@@ -96,7 +95,7 @@ async def _http(server: SessionServer, arguments: argparse.Namespace, tokens: di
 
 
 def _tokens(arguments: argparse.Namespace) -> dict[str, str]:
-    """Tokens by user; none where none was given. `Unusable` for a file that is not as it should be."""
+    """Tokens by user; none where neither a file nor a variable has one."""
     if not arguments.token_file:
         return {arguments.user: os.environ[_TOKEN]} if os.environ.get(_TOKEN) else {}
     path = Path(arguments.token_file)

@@ -1,4 +1,4 @@
-"""Options of every command that opens a session: its limits, packages, interpreter and input files, each checked."""
+"""The options of commands that open a session, checked before anything runs: `Unusable` names what is wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,11 @@ _MEMORY_MB = 1 << 20
 _OUTPUT_BYTES = 1 << 30
 SHOWN_BYTES = 1_000_000
 """Text of a cell that a person is shown; a model's default is less."""
+MOST_STEPS = 999_999
+"""Steps that a command takes back at most."""
 
 LEVELS: tuple[TrustLevel, ...] = ("isolated", "sandboxed")
 _DEFAULT = ExecutionLimits()
-
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 
@@ -41,7 +41,7 @@ def add_session(
     files: bool = True,
     levels: tuple[TrustLevel, ...] = LEVELS,
 ) -> None:
-    """Add them to a command's parser; `files`, those that are copied in first; `levels` are what it can run at."""
+    """Add the options of a session; `files` are those that are copied in first, `levels` those that it can run at."""
     group = parser.add_argument_group("the session")
     add = group.add_argument
     add("--timeout", type=seconds, default=_DEFAULT.timeout_seconds, metavar="S", help="seconds a cell may take (30)")
@@ -61,7 +61,7 @@ def add_session(
 
 
 def add_network(parser: Parser, *, private: bool = True) -> None:
-    """Add those that open a session's door, and those that close it."""
+    """Add the options for the network, and with `private` those that close it."""
     add = parser.add_argument
     add(
         "--network", action="append", default=[], metavar="HOST:PORT",
@@ -76,13 +76,8 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
         )  # fmt: skip
 
 
-def later(module: str) -> Callable[[argparse.Namespace], int]:
-    """A command whose module is imported once it is carried out: a parser is made of all of them, for --help."""
-    return lambda arguments: int(import_module(f"cellblock.cli.{module}").execute(arguments))
-
-
 def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
-    """The session asked for; `output_bytes` of text where no limit was; `Unusable` for what cannot be."""
+    """The session asked for, whose processes start; `output_bytes` of text without `--output`; or `Unusable`."""
     from cellblock.cli.opening import Setup
 
     return Setup(session(arguments, output_bytes), inputs(arguments))
@@ -90,13 +85,12 @@ def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Set
 
 def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:
     """The arguments of `AsyncSession` that are asked for; see `setup`."""
-    limits = ExecutionLimits(
-        timeout_seconds=arguments.timeout,
-        max_memory_mb=arguments.memory,
-        max_output_bytes=arguments.output or output_bytes,
-    )
     return {
-        "limits": limits,
+        "limits": ExecutionLimits(
+            timeout_seconds=arguments.timeout,
+            max_memory_mb=arguments.memory,
+            max_output_bytes=arguments.output or output_bytes,
+        ),
         "preload": arguments.preload,
         "python": python(arguments),
         **place(arguments),
@@ -107,7 +101,7 @@ def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:
 
 
 def network(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Hosts that may be connected to; `Unusable` for a word that is no HOST:PORT."""
+    """The hosts that may be connected to."""
     from cellblock.network import destinations
 
     try:
@@ -117,7 +111,7 @@ def network(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
-    """Add those that say where a session runs."""
+    """Add the options for the place where a session runs."""
     add = parser.add_argument
     add(
         "--trust-level", choices=levels, default="isolated", metavar="LEVEL",
@@ -134,7 +128,7 @@ def add_place(parser: Parser, levels: tuple[TrustLevel, ...]) -> None:
 
 
 def add_inputs(parser: Parser, *, files: bool = True) -> None:
-    """Add those that give a session files of this machine; `files`, those that are copied in."""
+    """Add the options for files of this machine: with `files`, those that are copied in."""
     add = parser.add_argument
     if files:
         add(
@@ -148,12 +142,12 @@ def add_inputs(parser: Parser, *, files: bool = True) -> None:
 
 
 def place(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The level and walls of a session, as arguments of `Session`; `Unusable` for what does not go together."""
+    """The level and walls of a session, as arguments of `Session`."""
     level, walls = arguments.trust_level, arguments.walls
     named = {name: getattr(arguments, name) for name in ("image", "engine", "runtime")}
     if level != "sandboxed":
-        if given := [name for name, value in named.items() if value]:
-            raise Unusable(f"--{given[0]} is for --trust-level sandboxed")
+        if unusable := [name for name, value in named.items() if value]:
+            raise Unusable(f"--{unusable[0]} is for --trust-level sandboxed")
         return {"trust_level": level, "walls": None if level == "local" else walls}
     try:
         container = Container(**{name: value for name, value in named.items() if value})
@@ -165,7 +159,7 @@ def place(arguments: argparse.Namespace) -> dict[str, Any]:
 def python(arguments: argparse.Namespace) -> str | None:
     """The interpreter inside, as an absolute path; in a container it is the image's, and not looked for here.
 
-    A link is not followed, since an environment's interpreter is known by its link. `Unusable` for no program.
+    A link is not followed, since an environment's interpreter is known by its link.
     """
     named: str | None = arguments.python
     if named is None or arguments.trust_level == "sandboxed":
@@ -177,12 +171,12 @@ def python(arguments: argparse.Namespace) -> str | None:
 
 
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:
-    """Local files to copy, by their names inside; `Unusable` for one that cannot be read."""
+    """Local files to copy, by their names inside."""
     return dict(_input(word) for word in arguments.files)
 
 
 def mounts(arguments: argparse.Namespace) -> dict[str, str]:
-    """Directories and files to show, by their names inside; `Unusable` for a word that is no NAME=PATH."""
+    """Directories and files to show, by their names inside."""
     found: dict[str, str] = {}
     for word in arguments.mounts:
         name, equals, path = word.partition("=")
@@ -195,7 +189,7 @@ def mounts(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _input(word: str) -> tuple[str, Path]:
-    """Name inside and local path of a `LOCAL[:NAME]`; a local name may hold colons itself."""
+    """The name inside and the local path of a `LOCAL[:NAME]`; a local name may hold colons itself."""
     local, name = Path(word), ""
     if not os.path.exists(local) and ":" in word:
         before, _, name = word.rpartition(":")
@@ -217,7 +211,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def seconds(text: str) -> float:
-    """Of an option: a time above 0."""
+    """The type of an option: seconds above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -228,7 +222,7 @@ def seconds(text: str) -> float:
 
 
 def whole(most: int) -> Callable[[str], int]:
-    """Of an option: a whole number from 1."""
+    """The type of an option: a whole number from 1 to `most`."""
 
     def read(text: str) -> int:
         if not (number := whole_number(text, most)):
@@ -239,7 +233,7 @@ def whole(most: int) -> Callable[[str], int]:
 
 
 def store_url(text: str) -> str:
-    """Of an option: a store's URL, without a password, as every user of a machine can read its command lines."""
+    """The type of an option: a store's URL without a password, as every user of a machine can read command lines."""
     found = parsed(text)
     if found is not None and (found.password or any("password" in name.lower() for name in found.options)):
         raise argparse.ArgumentTypeError("everybody can read a password there: set CELLBLOCK_STORE to the URL instead")
@@ -247,25 +241,25 @@ def store_url(text: str) -> str:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Of an option: words with commas between."""
+    """The type of an option: words with commas between."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def target(path: str, *, said: str = "--save ") -> Path:
-    """The path of a document to write; `Unusable` where none can be, before any run. `said` names the option."""
+def target(path: str, *, option: str = "--save ") -> Path:
+    """The path of a document to write. `option` is the option, as errors name it."""
     target = Path(path)
     if target.suffix not in (".ipynb", ".html"):
-        raise Unusable(f"{said}{path!r} ends neither in .ipynb nor in .html")
+        raise Unusable(f"{option}{path!r} ends neither in .ipynb nor in .html")
     if not os.path.isdir(target.parent):
-        raise Unusable(f"{said}{path!r}: there is no directory {str(target.parent)!r}")
+        raise Unusable(f"{option}{path!r}: there is no directory {str(target.parent)!r}")
     if os.path.isdir(target):
-        raise Unusable(f"{said}{path!r} is a directory")
-    there = _is_taken(target, said) and os.path.exists(target)
-    return _writable(target, target if there else target.parent, said)
+        raise Unusable(f"{option}{path!r} is a directory")
+    there = _is_taken(target, option) and os.path.exists(target)
+    return _writable(target, target if there else target.parent, option)
 
 
 def directory(path: str) -> Path:
-    """The directory of `--save`, made with its first file; `Unusable` where it cannot be made, as for `target`."""
+    """The directory of `--save`, which is made with its first file."""
     target = Path(path)
     known = next(one for one in (target, *target.absolute().parents) if _is_taken(one, "--save "))
     if not os.path.isdir(known):
@@ -273,18 +267,18 @@ def directory(path: str) -> Path:
     return _writable(target, known, "--save ")
 
 
-def _is_taken(path: Path, said: str) -> bool:
-    """True if there is something at a path, a link too; `Unusable` for a path that the system does not take."""
+def _is_taken(path: Path, option: str) -> bool:
+    """True if a file, a directory or a link is at a path; `Unusable` for a path that the system does not take."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
-        raise Unusable(f"{said}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
+        raise Unusable(f"{option}{str(path)!r}: {getattr(error, 'strerror', error)}") from None
     return True
 
 
-def _writable(target: Path, known: Path, said: str) -> Path:
+def _writable(target: Path, known: Path, option: str) -> Path:
     if not os.access(known, os.W_OK):
-        raise Unusable(f"{said}{str(target)!r}: it cannot be written there")
+        raise Unusable(f"{option}{str(target)!r}: it cannot be written there")
     return target

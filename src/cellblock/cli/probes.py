@@ -1,19 +1,14 @@
-"""Attempts of `cellblock doctor` from inside a session: one or two a wall, and the answer that proves it.
+"""Attempts of `cellblock doctor` from inside a session, one or two a wall, each with the answers that prove the wall.
 
-Each source is a cell whose last expression says how the attempt ended: the name of an errno, of an exception,
-or "got ..." with what it got. It sees `attempt` and `syscall` (below) and `bait`: what the host laid out.
+Each source is a cell whose last expression is the answer: the name of an errno, of an exception, or "got ..." with
+what it got; of several attempts, a dict. It sees the names of the prelude, and `bait`: facts of the host (the path of
+the canary, the name of a secret, the port of a listener, pid, namespaces, numbers of system calls) and limits
+(processes, memory, disk).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-Bait = Mapping[str, object]
-"""The names the sources use: canary, secret, port, pid, namespaces, numbers; and the limits processes, memory, disk."""
-
-Judge = Callable[[object, Bait], bool]
-"""True for an answer that proves the wall."""
 
 PRELUDE = """
 import ctypes, errno, os, socket
@@ -36,56 +31,33 @@ def syscall(name, *arguments):
 def capabilities():
     sets = (ctypes.c_uint32 * 6)()
     libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), sets)
-    held = sum(libc.prctl(option, *arguments) == 1
+    return f"{sum(sets)} of the process, no_new_privs {libc.prctl(39, 0, 0, 0, 0)}"
+
+def to_gain():
+    return sum(libc.prctl(option, *arguments) == 1
         for number in range(41) for option, *arguments in ((23, number), (47, 1, number, 0, 0)))
-    return f"{sum(sets)} of the process, {held} to gain, no_new_privs {libc.prctl(39, 0, 0, 0, 0)}"
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One attempt at one wall. `needs_abi` is the Landlock version before which the wall does not promise it.
+    """One attempt at one wall, and the answers that prove it.
 
-    `needs_proc`: without a /proc inside it cannot be told.
+    `needs_abi` is the first Landlock version whose wall refuses it; `needs_proc`: it cannot be tried without a /proc
+    inside.
     """
 
     mechanism: str
     title: str
     source: str
-    judge: Judge
+    proofs: tuple[str, ...]
     needs_abi: int = 0
     needs_proc: bool = False
 
-
-def _answers(*allowed: str) -> Judge:
-    """Proved by one of these; of several attempts in a dict, by one of these for each."""
-
-    def judge(answer: object, _bait: Bait) -> bool:
-        given = list(answer.values()) if isinstance(answer, dict) else [answer]
-        return bool(given) and all(one in allowed for one in given)
-
-    return judge
-
-
-def _no_namespace_shared(answer: object, bait: Bait) -> bool:
-    host = bait["namespaces"]
-    if not isinstance(answer, dict) or not isinstance(host, dict) or answer.keys() != host.keys():
-        return False
-    return all(answer[kind] != host[kind] for kind in host)
-
-
-def _stopped_at_limit(answer: object, bait: Bait) -> bool:
-    """Twice as many are tried. Frozen copies that are being made or are ending have room that a cell may find free."""
-    limit = bait["processes"]
-    if not isinstance(answer, str) or not isinstance(limit, int):
-        return False
-    ended, _, count = answer.partition(" after ")
-    return ended == "EAGAIN" and count.split()[0].isdigit() and int(count.split()[0]) < 2 * limit
-
-
-def _holds_none(answer: object, _bait: Bait) -> bool:
-    """Without a root of its own: what could be gained from a file does not matter once no_new_privs is set."""
-    return isinstance(answer, str) and answer.startswith("0 of the process") and answer.endswith("no_new_privs 1")
+    def is_proved(self, answer: object) -> bool:
+        """True if the answer proves the wall; of several answers in a dict, if each does."""
+        answers = list(answer.values()) if isinstance(answer, dict) else [answer]
+        return bool(answers) and all(one in self.proofs for one in answers)
 
 
 _SYSCALLS = """
@@ -102,9 +74,14 @@ _SYSCALLS = """
 }
 """
 
+_NAMESPACES = """
+shared = [kind for kind, host in bait["namespaces"].items() if os.readlink(f"/proc/self/ns/{kind}") == host]
+"got " + ", ".join(shared) if shared else f"none of {len(bait['namespaces'])} is shared"
+"""
+
 _FORKS = """
 def fill():
-    children, ended = [], "got"
+    children, ended = [], "got all"
     try:
         while len(children) < 2 * bait["processes"]:
             child = os.fork()
@@ -119,7 +96,7 @@ def fill():
     for child in children:
         os.waitpid(child, 0)
     os.close(hold[0])
-    return f"{ended} after {len(children)} forks"
+    return ended  # copies that are being made or are ending may leave room for more than the limit
 
 hold = os.pipe()
 fill()
@@ -157,45 +134,43 @@ families = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16, "vsock": 40}
 
 _READ = "attempt(lambda: open(bait['canary']).read())"
 _BOTH = (
-    Probe("seccomp", "run without a filter", "f'mode {libc.prctl(21, 0, 0, 0, 0)}'", _answers("mode 2")),
-    Probe("seccomp", "make calls that reach past it", _SYSCALLS, _answers("EPERM")),
+    Probe("seccomp", "make calls that reach past it", _SYSCALLS, ("EPERM",)),
     Probe("rlimits", "take twice the memory limit",
-          "attempt(lambda: len(bytearray(2 * bait['memory'])))", _answers("MemoryError")),
-    Probe("rlimits", "fork past the number of processes", _FORKS, _stopped_at_limit),
+          "attempt(lambda: len(bytearray(2 * bait['memory'])))", ("MemoryError",)),
+    Probe("rlimits", "fork past the number of processes", _FORKS, ("EAGAIN",)),
 )  # fmt: skip
 
 PROBES = (
-    Probe("namespaces", "share a namespace with the host",
-          "{kind: os.readlink(f'/proc/self/ns/{kind}') for kind in bait['namespaces']}",
-          _no_namespace_shared, needs_proc=True),
+    Probe("namespaces", "share a namespace with the host", _NAMESPACES, ("none of 6 is shared",), needs_proc=True),
     Probe("namespaces", "connect to a listener on the host's 127.0.0.1",
           "attempt(lambda: socket.create_connection(('127.0.0.1', bait['port']), 5).getpeername())",
-          _answers("ECONNREFUSED")),
-    Probe("root", "read a file of the host", _READ, _answers("ENOENT")),
+          ("ECONNREFUSED",)),
+    Probe("root", "read a file of the host", _READ, ("ENOENT",)),
     Probe("root", "read a variable of the host's environment",
-          "attempt(lambda: os.environ[bait['secret']])", _answers("KeyError")),
+          "attempt(lambda: os.environ[bait['secret']])", ("KeyError",)),
     Probe("capabilities", "hold a capability, or gain one by executing a file",
-          "capabilities()", _answers("0 of the process, 0 to gain, no_new_privs 1")),
+          "f'{capabilities()}, {to_gain()} to gain'", ("0 of the process, no_new_privs 1, 0 to gain",)),
     Probe("landlock", "write to a file outside the session's own",
-          "attempt(lambda: open('/etc/hostname', 'a'))", _answers("EACCES", "EROFS")),
+          "attempt(lambda: open('/etc/hostname', 'a'))", ("EACCES", "EROFS")),
     Probe("landlock", "signal the first process of the session",
-          "attempt(os.kill, 1, 0)", _answers("EPERM"), needs_abi=6),
+          "attempt(os.kill, 1, 0)", ("EPERM",), needs_abi=6),
     *_BOTH,
     Probe("rlimits", "write more than the disk limit",
           "attempt(lambda: [open(f'fill{n}', 'wb').write(bytes(bait['disk'] // 2)) for n in range(4)])",
-          _answers("ENOSPC", "EFBIG", "EDQUOT")),
+          ("ENOSPC", "EFBIG", "EDQUOT")),
     Probe("cgroup", "be counted in the host's control group", _GROUPS,
-          _answers(*(f"counted in {number} of its own" for number in (1, 2, 3))), needs_proc=True),
+          tuple(f"counted in {number} of its own" for number in (1, 2, 3)), needs_proc=True),
 )  # fmt: skip
 
 REDUCED = (
-    Probe("landlock", "read a file of the host", _READ, _answers("EACCES")),
-    Probe("metadata", "ask about a file of the host, and change it", _ABOUT, _answers("ENOENT")),
+    Probe("landlock", "read a file of the host", _READ, ("EACCES",)),
+    Probe("metadata", "ask about a file of the host, and change it", _ABOUT, ("ENOENT",)),
     Probe("identity", "signal the program that opened the session",
-          "attempt(os.kill, bait['pid'], 0)", _answers("EPERM")),
-    Probe("seccomp", "open a socket of any family", _SOCKETS, _answers("EAFNOSUPPORT")),
-    Probe("files", "write more than the disk limit in many files", _FILL, _answers("EFBIG")),
-    Probe("capabilities", "hold a capability", "capabilities()", _holds_none),
+          "attempt(os.kill, bait['pid'], 0)", ("EPERM",)),
+    Probe("seccomp", "open a socket of any family", _SOCKETS, ("EAFNOSUPPORT",)),
+    Probe("files", "write more than the disk limit in many files", _FILL, ("EFBIG",)),
+    # without a root of its own, what could be gained from a file does not matter once no_new_privs is set
+    Probe("capabilities", "hold a capability", "capabilities()", ("0 of the process, no_new_privs 1",)),
     *_BOTH,
 )  # fmt: skip
 """Those of a session without namespaces."""

@@ -31,15 +31,15 @@ class Progress:
         """The line of one step; set its outcome before leaving."""
         line, began = Line(), time.perf_counter()
 
-        def text(seconds: float, said: str) -> str:
+        def text(seconds: float, outcome: str) -> str:
             took = f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.0f} ms"
-            return f"{caption:<{_CAPTION}} {took:>7}  {said}".rstrip()
+            return f"{caption:<{_CAPTION}} {took:>7}  {outcome}".rstrip()
 
         drawn = redrawn(self._stream, lambda seconds: f"  {text(seconds, line.doing())}")
         async with drawn if self._redraws else nullcontext():
             try:
                 yield line
-            except BaseException:  # Ctrl-C, as a rule: what is said of it begins a line
+            except BaseException:  # Ctrl-C, as a rule: the message about it begins a line
                 if self._redraws:
                     _write(self._stream, "\n")
                 raise
@@ -51,9 +51,9 @@ class Progress:
 
 @asynccontextmanager
 async def redrawn(stream: TextIO, text: Callable[[float], str], *, after: float = 0.0) -> AsyncIterator[None]:
-    """A line of a terminal while the body runs: what `text` makes of the seconds so far. At the end it is cleared.
+    """Draw a line of a terminal, `text` of the seconds so far, while the body runs; then clear it.
 
-    It is drawn `after` so many seconds for the first time, and is cut where it would wrap.
+    It is drawn for the first time after `after` seconds, and is cut where it would wrap.
     """
     began = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""Remedies that give a machine the walls it lacks: why each is missing, and the exact commands."""
+"""Remedies that give a machine the walls it lacks: the cause of each lack, and the exact commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECCOMP, _APPARMOR = "cellblock-seccomp.json", "cellblock-container"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A cause, the commands against it, and what else is to be known."""
+    """A cause, the commands against it, and a note."""
 
     cause: str
     commands: tuple[str, ...] = ()
@@ -26,29 +26,21 @@ class Remedy:
 def remedies(machine: Machine, report: Report) -> list[Remedy]:
     """Remedies that give this machine more than the report found, most needed first."""
     if machine.system != "Linux":
-        return [_other_system(machine)]
+        linux, other = "trust_level='isolated' needs Linux", "a Linux virtual machine, with cellblock in it"
+        if machine.system == "Windows":
+            return [Remedy(cause=linux, commands=("wsl --install",), note=f"or {other}")]
+        return [Remedy(cause=linux, note=other)]
     if machine.wsl == 1:
-        return [
-            Remedy(
-                cause="WSL 1 has no Linux kernel, and WSL 2 has one",
-                commands=("wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2"),
-            )
-        ]
-    told = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
+        upgrade = ("wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2")
+        return [Remedy(cause="WSL 1 has no Linux kernel, and WSL 2 has one", commands=upgrade)]
+    details = " ".join(wall.detail for wall in report.walls if isinstance(wall, Applied))
     return [
         *(Remedy(cause=one.args[0], note=one.hint) for one in found() if one.args[0] != report.failure),
         *_switches(machine),
-        *(_container(machine, told if report.walls_up else None) if machine.container else _apparmor(machine)),
+        *(_container(machine, details if report.walls_up else None) if machine.container else _apparmor(machine)),
         *_landlock(machine),
-        *(_masked(machine) if "without /proc" in told else ()),
+        *(_masked(machine) if "without /proc" in details else ()),
     ]
-
-
-def _other_system(machine: Machine) -> Remedy:
-    ways = "a Linux virtual machine, with cellblock in it"
-    if machine.system == "Windows":
-        return Remedy(cause="trust_level='isolated' needs Linux", commands=("wsl --install",), note=f"or {ways}")
-    return Remedy(cause="trust_level='isolated' needs Linux", note=ways)
 
 
 def _switches(machine: Machine) -> Iterator[Remedy]:
@@ -58,10 +50,8 @@ def _switches(machine: Machine) -> Iterator[Remedy]:
             kind = name.removeprefix("user.max_").removesuffix("_namespaces")
             yield Remedy(cause=f"{kind} namespaces are switched off", commands=(f"sudo sysctl -w {name}=10000",))
     if machine.switches["kernel.unprivileged_userns_clone"] == 0 and machine.user:
-        yield Remedy(
-            cause="user namespaces are kept for root",
-            commands=("sudo sysctl -w kernel.unprivileged_userns_clone=1",),
-        )
+        command = "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+        yield Remedy(cause="user namespaces are kept for root", commands=(command,))
 
 
 def _apparmor(machine: Machine) -> Iterator[Remedy]:
@@ -76,11 +66,11 @@ def _apparmor(machine: Machine) -> Iterator[Remedy]:
         )
 
 
-def _container(machine: Machine, told: str | None) -> Iterator[Remedy]:
-    """Remedies for how the container is started. `told`: details of the walls, None where no session opened."""
-    if told is None:
+def _container(machine: Machine, details: str | None) -> Iterator[Remedy]:
+    """Remedies for the start of the container. `details`: those of the walls, None where no session opened."""
+    if details is None:
         missing = "refuses namespaces, mounts or a new root"
-    elif "host name as outside" in told:
+    elif "host name as outside" in details:
         missing = "refuses sethostname: sessions see the container's host name"
     else:
         return
@@ -117,25 +107,20 @@ def _landlock(machine: Machine) -> Iterator[Remedy]:
             note += "; in WSL 2 by kernelCommandLine= below [wsl2] of .wslconfig, and wsl.exe --shutdown"
         yield Remedy(cause="no Landlock", note=note)
     elif machine.landlock_abi < 6:
-        yield Remedy(
-            cause=f"Landlock ABI {machine.landlock_abi}", note="Linux >= 6.12 has ABI 6, which also scopes signals"
-        )
+        note = "Linux >= 6.12 has ABI 6, which also scopes signals"
+        yield Remedy(cause=f"Landlock ABI {machine.landlock_abi}", note=note)
 
 
 def _masked(machine: Machine) -> Iterator[Remedy]:
-    """A /proc with covered files, from which the kernel gives no new one."""
+    """Remedies for a /proc with covered files."""
     if not machine.proc_masked:
         return
-    cost = "sessions have no /proc, and what all their processes hold together is not watched"
+    cause = "/proc is masked: sessions have no /proc, and what all their processes hold together is not watched"
     if machine.user == 0:
-        yield Remedy(
-            cause=f"/proc is masked: {cost}",
-            note="run as another user than root and unmask it; root could change the machine through an unmasked one",
-        )
+        note = "run as another user than root and unmask it; root could change the machine through an unmasked one"
+        yield Remedy(cause=cause, note=note)
     elif machine.container in _OPTIONS:
-        yield Remedy(
-            cause=f"/proc is masked: {cost}",
-            commands=(f"{machine.container} run --security-opt {_OPTIONS[machine.container]} --user 1000 ...",),
-        )
+        command = f"{machine.container} run --security-opt {_OPTIONS[machine.container]} --user 1000 ..."
+        yield Remedy(cause=cause, commands=(command,))
     elif machine.container == "kubernetes":
-        yield Remedy(cause=f"/proc is masked: {cost}", note="procMount: Unmasked, with hostUsers: false")
+        yield Remedy(cause=cause, note="procMount: Unmasked, with hostUsers: false")

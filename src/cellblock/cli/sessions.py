@@ -8,16 +8,20 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 
-from cellblock.cli import options
+from cellblock.cli import options, stored
 from cellblock.cli.exits import DONE, EPILOG, FAILED, Unusable
 from cellblock.cli.terminal import say, table, write_data
 from cellblock.errors import StoreError
+from cellblock.store import Store, open_store
+from cellblock.store.naming import checked_name, checked_ref
+from cellblock.store.places import directory_of
+from cellblock.store.urls import parse_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cellblock.agent.comparing import Difference, Replay
-    from cellblock.store import Store
 
+Action = Callable[[Store, argparse.Namespace], int]
 _NAMES = {"user": "user", "name": "session", "new": "session", "tag": "tag"}
 """Arguments that are names, and their kinds."""
 _REVISION = "HEAD, HEAD~3, a tag, a branch, or the beginning of a commit's id"
@@ -29,14 +33,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "sessions",
-        help="look at the sessions of a store",
         description="Sessions that last: what a store keeps of them. No code runs, but for replay.",
         epilog=EPILOG,
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
-    def action(name: str, help_: str, *words: tuple[str, str, str], session: bool = True) -> argparse.ArgumentParser:
-        one = actions.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.", epilog=EPILOG)
+    def action(run: Action, about: str, *words: tuple[str, str, str], session: bool = True) -> argparse.ArgumentParser:
+        name = run.__name__.removeprefix("do_")
+        one = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.", epilog=EPILOG)
         one.add_argument(
             "--store", type=options.store_url, metavar="URL",
             help="sqlite:///FILE or postgresql://… ($CELLBLOCK_STORE, else yours)",
@@ -45,32 +49,34 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         one.add_argument("--json", action="store_true", help="print JSON and nothing else")
         if session:
             one.add_argument("name", metavar="NAME", help="the session")
-        for word, nargs, told in words:
-            one.add_argument(word.lower(), metavar=word, nargs=nargs or None, help=told)
-        one.set_defaults(command=partial(_run, name))
+        for word, nargs, meaning in words:
+            one.add_argument(word.lower(), metavar=word, nargs=nargs or None, help=meaning)
+        one.set_defaults(command=partial(_run, run))
         return one
 
-    listing = action("list", "list the sessions of a user", session=False)
+    listing = action(stored.do_list, "list the sessions of a user", session=False)
     listing.add_argument("--all-users", action="store_true", help="those of everybody")
-    log = action("log", "list a session's commits, newest first", ("REVISION", "?", f"start there: {_REVISION}"))
+    start = ("REVISION", "?", f"start there: {_REVISION}")
+    log = action(stored.do_log, "list a session's commits, newest first", start)
     log.add_argument("--limit", type=int, default=20, metavar="N", help="so many at most (20)")
     revision = ("REVISION", "?", _REVISION)
-    show = action("show", "show a commit: its cell, what that showed, and all names", revision)
+    show = action(stored.do_show, "show a commit: its cell, what that showed, and all names", revision)
     show.add_argument("--declarations", action="store_true", help="the imports and definitions up to it, as source")
     before, after = ("BEFORE", "?", "a revision (HEAD~1)"), ("AFTER", "?", "another (HEAD)")
-    action("diff", "show what differs between two commits", before, after)
-    action("undo", "go back by some steps", ("STEPS", "?", "how many (1)"))
-    action("checkout", "go to a commit", ("REVISION", "", _REVISION))
-    action("branch", "make another session that goes on from a commit", ("NEW", "", "its name"), revision)
-    action("tag", "name a commit", ("TAG", "", "the name"), revision)
-    merging = action("merge", "take over what another version changed", ("OTHER", "", "another session, or a revision"))
+    action(stored.do_diff, "show what differs between two commits", before, after)
+    action(stored.do_undo, "go back by some steps", ("STEPS", "?", "how many (1)"))
+    action(stored.do_checkout, "go to a commit", ("REVISION", "", _REVISION))
+    action(stored.do_branch, "make another session that goes on from a commit", ("NEW", "", "its name"), revision)
+    action(stored.do_tag, "name a commit", ("TAG", "", "the name"), revision)
+    other = ("OTHER", "", "another session, or a revision")
+    merging = action(stored.do_merge, "take over what another version changed", other)
     merging.add_argument(
         "--prefer", choices=("ours", "theirs"), help="where both changed the same (else nothing is merged)"
     )
-    action("export", "write the session's notebook to a file", ("OUT", "", "FILE.ipynb or FILE.html"))
-    action("delete", "delete a session; gc gives its space back")
-    action("verify", "read everything that is stored, and tell what is damaged", session=False)
-    action("gc", "delete what nothing refers to any more", session=False)
+    action(stored.do_export, "write the session's notebook to a file", ("OUT", "", "FILE.ipynb or FILE.html"))
+    action(stored.do_delete, "delete a session; gc gives its space back")
+    action(stored.do_verify, "read everything that is stored, and tell what is damaged", session=False)
+    action(stored.do_gc, "delete what nothing refers to any more", session=False)
     _add_replay(actions)
 
 
@@ -92,12 +98,8 @@ def _add_replay(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(command=_replay, trust_level=None, walls=None)
 
 
-def _run(name: str, arguments: argparse.Namespace) -> int:
-    """Run the function of an action, which is imported then."""
-    from cellblock.cli import stored
-    from cellblock.store.naming import checked_name, checked_ref
-
-    run: Callable[..., int] = getattr(stored, f"do_{name}")
+def _run(run: Action, arguments: argparse.Namespace) -> int:
+    """Check the names that are given, open the store and run an action."""
     try:
         for option, what in _NAMES.items():
             if option in arguments:
@@ -110,11 +112,7 @@ def _run(name: str, arguments: argparse.Namespace) -> int:
 
 
 def _opened(url: str | None) -> Store:
-    """The store that is named; one that a slip of the pen would make is an error."""
-    from cellblock.store import open_store
-    from cellblock.store.places import directory_of
-    from cellblock.store.urls import parse_url
-
+    """The store that is named, which must be there: a misspelled URL makes none."""
     parts = parse_url(url)
     named = url is not None or "CELLBLOCK_STORE" in os.environ
     places = (parts.location if parts.kind == "sqlite" else "", directory_of(parts.objects))
@@ -124,7 +122,7 @@ def _opened(url: str | None) -> Store:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    """Replay logs; the exit status says whether all is as they say."""
+    """Replay logs; the exit status is 0 where all is as they say."""
     from cellblock.agent.replay import replay
 
     files, mounts = options.inputs(arguments), options.mounts(arguments)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import AsyncIterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import aclosing, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cellblock.advice import for_command_line
 from cellblock.cell import Cell, CellError
 from cellblock.cli.export import Shelf
-from cellblock.cli.terminal import Paint, Printer, write_data
+from cellblock.cli.terminal import Paint, Printer, say, write_data
 from cellblock.errors import UnknownCell
-from cellblock.events import Done, Event
+from cellblock.events import Done
 from cellblock.outputs import Output, OutputType
-from cellblock.text import name, row, text_of
+from cellblock.text import name, text_of
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -28,8 +28,8 @@ _OPTION = {"timeout": "--timeout S allows more", "memory": "--memory MB allows m
 class Screen:
     """Text as it comes: stdout to stdout, stderr to stderr, results and tables to stdout, images by name.
 
-    `option` is the one that keeps images where `shelf` is None, "" where they are kept otherwise. `tells`, where more
-    cells follow, says at once where each went, and which cell was rolled back.
+    `option` is the one that would save images, named where `shelf` is None; "" for none. `tells` is for the prompt: the
+    path of each image at once, and a line for a cell that was rolled back.
     """
 
     def __init__(self, session: AsyncSession, shelf: Shelf | None, *, option: str, tells: bool = False) -> None:
@@ -41,22 +41,23 @@ class Screen:
         self._err = Printer(sys.stderr)
         self._paint = Paint(sys.stderr)
 
-    async def show(self, events: AsyncIterable[Event]) -> Cell:
-        """Follow a cell to its end."""
-        async for event in events:
-            if isinstance(event, Output):
-                self._show(event)
-            elif isinstance(event, Done):
-                cell = event.cell
+    async def run(self, source: str, kind: Literal["python", "shell"] = "python") -> Cell:
+        """Run a cell to its end and show it meanwhile."""
+        async with aclosing(self._session.stream(source, kind=kind)) as events:
+            async for event in events:
+                if isinstance(event, Output):
+                    self._show(event)
+                elif isinstance(event, Done):
+                    cell = event.cell
         for output in cell.outputs:
             for image in _binary(self._session, output).values():
                 self._keep(image, cell.number)
         if cell.error is not None:
             self._explain(cell.error)
         if cell.rolled_back and self._tells:
-            self._note("the session is as it was before this cell")
+            say("the session is as it was before this cell")
         if cell.lost:
-            self._note(_lost(cell))
+            say(_lost(cell))
         return cell
 
     def end_lines(self) -> None:
@@ -65,14 +66,14 @@ class Screen:
         self._err.end_line()
 
     async def end(self, before: Mapping[str, bytes]) -> None:
-        """Save what is to be kept, and say where it is."""
+        """Save the files and images, and print their paths."""
         if self._shelf is None:
             return
         await self._shelf.put_new(self._session, before)
         for path in self._shelf.saved:
-            self._note(f"saved {path}")
+            say(f"saved {path}")
         for failure in self._shelf.failed:
-            self._note(f"not saved: {failure}")
+            say(f"not saved: {failure}")
 
     def _show(self, output: Output) -> None:
         if output.stream is not None:
@@ -84,16 +85,16 @@ class Screen:
     def _keep(self, image: bytes, number: int) -> None:
         if self._shelf is None:
             if self._option:
-                self._note(f"an image of {len(image)} bytes ({self._option} keeps it)")
+                say(f"an image of {len(image)} bytes ({self._option} keeps it)")
         elif not self._tells:
             self._shelf.put_image(image)
         elif (path := self._shelf.put_image(image, f"cell-{number}")) is not None:
-            self._note(f"picture: {path}")
+            say(f"picture: {path}")
         else:
-            self._note(f"picture not saved: {self._shelf.failed[-1]}")
+            say(f"picture not saved: {self._shelf.failed[-1]}")
 
     def _explain(self, error: CellError) -> None:
-        """The traceback as Python prints it; then, where a limit or a wall ended the cell, which."""
+        """Print the traceback as Python does; then the limit or the wall that ended the cell."""
         if error.type == "SystemExit" and error.kind == "raised":
             if not error.message.lstrip("-").isdigit():  # sys.exit("message")
                 self._err.line(error.message)
@@ -102,35 +103,33 @@ class Screen:
             self._err.line(error.traceback, self._paint.traceback)
         if error.kind != "raised":
             option = _OPTION.get(error.kind, "")
-            self._note(f"{error.kind}: {error.message}" + (f" ({option})" if option else ""))
+            say(f"{error.kind}: {error.message}" + (f" ({option})" if option else ""))
         elif not error.traceback:
             self._err.line(f"{error.type}: {error.message}", self._paint.traceback)
         if error.hint and error.kind == "raised":
-            self._note(f"hint: {for_command_line(error.hint)}")
-
-    def _note(self, text: str) -> None:
-        self._err.line(f"cellblock: {row(text)}")
+            say(f"hint: {for_command_line(error.hint)}")
 
 
 class JsonLines:
-    """One object a cell, in a line of its own, when the cell has ended. Images in base64 unless they are saved."""
+    """One object a cell, in a line of its own, when the next one begins. Images in base64 unless they are saved."""
 
     def __init__(self, session: AsyncSession, shelf: Shelf | None) -> None:
         self._session = session
         self._shelf = shelf
         self._waiting: dict[str, object] | None = None
 
-    async def show(self, events: AsyncIterable[Event]) -> Cell:
+    async def run(self, source: str, kind: Literal["python", "shell"] = "python") -> Cell:
         """Run a cell to its end and print the one before it."""
-        async for event in events:
-            if isinstance(event, Done):
-                cell = event.cell
+        async with aclosing(self._session.stream(source, kind=kind)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    cell = event.cell
         self._flush()
         self._waiting = self._cell(cell)
         return cell
 
     async def end(self, before: Mapping[str, bytes]) -> None:
-        """Save what is to be kept, and print the last cell with the list of it."""
+        """Save the files, and print the last cell with their paths."""
         if self._shelf is not None and self._waiting is not None:
             await self._shelf.put_new(self._session, before)
             self._waiting |= {"saved": self._shelf.saved, "not_saved": self._shelf.failed}
@@ -142,9 +141,9 @@ class JsonLines:
             self._waiting = None
 
     def _cell(self, cell: Cell) -> dict[str, object]:
-        told = {name: one for name, one in cell.to_json().items() if name not in ("source", "kind")}
+        fields = {name: one for name, one in cell.to_json().items() if name not in ("source", "kind")}
         lost = [asdict(loss) for loss in cell.lost if loss.name != "__file__"]
-        return {**told, "lost": lost, "outputs": [self._output(output) for output in cell.outputs]}
+        return {**fields, "lost": lost, "outputs": [self._output(output) for output in cell.outputs]}
 
     def _output(self, output: Output) -> dict[str, object]:
         shown: dict[str, object] = output.to_json()
@@ -158,8 +157,7 @@ class JsonLines:
 
 
 def _lost(cell: Cell) -> str:
-    """Losses that came with a process's end, most often few; the reason, where the cell's own error does not say it.
-    """
+    """The names lost with a process; the reason, where the cell's error does not say it."""
     names = [name(loss.name) for loss in cell.lost[:_MOST_NAMED]]
     more = len(cell.lost) - _MOST_NAMED
     some = ", ".join(names) + (f" and {more} more" if more > 0 else "")
@@ -168,7 +166,7 @@ def _lost(cell: Cell) -> str:
 
 
 def _binary(session: AsyncSession, output: Output) -> dict[str, bytes]:
-    """The binary parts of an output by MIME type. Text that only looks like the URI of one is no such part."""
+    """The binary parts of an output by MIME type. Text that only looks like the URI of one is none."""
     parts = {}
     for mime, part in output.data.items():
         if isinstance(part, str) and part.startswith("notebook://"):

@@ -1,4 +1,4 @@
-"""A script on its way in: bytes from a file or stdin, decoded as Python decodes them, split into cells."""
+"""Files of the user's on their way in: scripts, decoded as Python decodes them and split into cells; input files."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ import re
 import stat
 import sys
 import tokenize
-from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from cellblock.cli.exits import Unusable
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
 
-T = TypeVar("T")
-
 MAX_BYTES = 32 * 2**20
-_CHUNK = 1 << 20
 _MARKER = re.compile(r"^# ?%%.*$", re.MULTILINE)
 
 
@@ -50,38 +45,23 @@ def read_local(path: str, most: int, *, regular: bool = True) -> bytes:
         raise OSError(errno.EINVAL, str(error), path) from None
 
 
-async def off_loop(read: Callable[[], T]) -> T:
-    """The answer of a function that reads, in a thread: it may wait, and holds up nothing else."""
-    import asyncio
-
-    from cellblock.hosting.threads import in_thread
-
-    return await asyncio.wrap_future(in_thread(read, "cellblock reads"))
-
-
 async def put(session: AsyncSession, name: str, local: Path) -> int:
     """Copy a regular file of the user's into a session, as far as its disk may hold it; the number of bytes."""
     most = session.limits.max_disk_mb << 20
-    data = await off_loop(partial(read_local, str(local), most + 1))
+    data = read_local(str(local), most + 1)
     if len(data) > most:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(local))
     await session.files.write(name, data)
     return len(data)
 
 
-async def read_stdin() -> bytes:
-    """All of stdin, bounded, without holding up what else goes on."""
-
-    def read() -> bytes:
-        number, data = sys.stdin.fileno(), bytearray()
-        while len(data) <= MAX_BYTES and (chunk := os.read(number, _CHUNK)):
-            data += chunk
-        return bytes(data)
-
+def read_stdin() -> bytes:
+    """All of stdin, bounded."""
     try:
-        return _bounded(await off_loop(read), "stdin")
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
     except (OSError, AttributeError) as error:
         raise Unusable(f"cannot read stdin: {error}") from None
+    return _bounded(data, "stdin")
 
 
 def decode(data: bytes, name: str) -> str:

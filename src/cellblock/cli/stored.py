@@ -1,4 +1,4 @@
-"""The actions of `cellblock sessions`: each reads a store, prints a table, text or JSON."""
+"""The actions of `cellblock sessions` on a store: each prints a table, text or JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from cellblock.cli import options
-from cellblock.cli.exits import DONE, FAILED, MOST_STEPS, Unusable
+from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.export import write_document
 from cellblock.cli.terminal import Printer, say, table, write_data
 from cellblock.declarations import declared
@@ -20,13 +20,12 @@ from cellblock.session.commits import cells_of, get_cell, names_of
 from cellblock.session.earlier import Earlier, Source
 from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
-from cellblock.session.timeline import before, difference, first_parents
+from cellblock.session.timeline import before, difference, find, first_parents, why_private
 from cellblock.store import Commit, SessionRow, Store, StoredSession
 from cellblock.text import name as named
 from cellblock.text import whole_number
 
 _MOST_LISTED = 1000
-_MOST_COMMITS = 10**9
 _OF_COMMITS = ("id", "parents", "created", "kind", "number", "message", "snapshot")
 _ID = 12
 
@@ -44,9 +43,8 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
         more = "; other users have some: --user NAME, or --all-users" if others else ""
         say(f"no sessions of {arguments.user!r} in {store.url}{more}")
         return DONE
-    damaged = any(row.damaged for row in rows)
     table(
-        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE", *(["DAMAGED"] if damaged else [])),
+        ("USER", "SESSION", "COMMITS", "LAST USED", "OPEN IN", "PRIVATE", "DAMAGED"),
         [
             (
                 named(row.user) if user is None else "",
@@ -55,7 +53,7 @@ def do_list(store: Store, arguments: argparse.Namespace) -> int:
                 _ago(row.used),
                 str(row.holder or "-"),
                 row.private,
-                *([row.damaged] if damaged else []),
+                row.damaged,
             )
             for row in rows
         ],
@@ -67,7 +65,7 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     """A line for each commit."""
     session = _read(store, arguments)
     start: str = arguments.revision or "HEAD"
-    commits = list(islice(session.log(start), min(max(arguments.limit, 0), _MOST_COMMITS)))
+    commits = list(islice(session.log(start), min(max(arguments.limit, 0), sys.maxsize)))
     revisions = {one.id: f"{start}~{up}" if up else start for up, one in enumerate(first_parents(commits))}
     marks = _marks(session)
     if arguments.json:
@@ -101,15 +99,8 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
     names = names_of(session, commit)
     if arguments.json:
         shown = None if cell is None else {"source": cell.source, "state": cell.state.value, "text": cell.text}
-        private = str(session.settings.get("private") or "")
-        return _json(
-            {
-                **_plain(commit),
-                "private": private,
-                "cell": shown,
-                "names": {name: asdict(one) for name, one in names.items()},
-            }
-        )
+        content = {"cell": shown, "names": {name: asdict(one) for name, one in names.items()}}
+        return _json({**_plain(commit), "private": str(session.settings.get("private") or ""), **content})
     out = Printer(sys.stdout)
     out.line(f"{_short(commit.id)}  {commit.kind} {commit.number or ''}  {_ago(commit.created)}")
     if why := session.settings.get("private"):
@@ -143,9 +134,8 @@ def _show_declarations(session: StoredSession, commit: Commit, arguments: argpar
 def do_diff(store: Store, arguments: argparse.Namespace) -> int:
     """Show the difference between two commits."""
     session = _read(store, arguments)
-    found = difference(
-        session, session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")
-    )
+    older, newer = session.resolve(arguments.before or "HEAD~1"), session.resolve(arguments.after or "HEAD")
+    found = difference(session, older, newer)
     if arguments.json:
         return _json(asdict(found))
     Printer(sys.stdout).line(str(found))
@@ -154,7 +144,7 @@ def do_diff(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_undo(store: Store, arguments: argparse.Namespace) -> int:
     """Go back by some steps."""
-    if not (steps := whole_number(arguments.steps or "1", MOST_STEPS)):
+    if not (steps := whole_number(arguments.steps or "1", options.MOST_STEPS)):
         raise Unusable(f"{arguments.steps!r} is not a number of steps above 0")
     return _go_to(store, arguments, lambda session: before(session, steps))
 
@@ -168,53 +158,50 @@ def do_branch(store: Store, arguments: argparse.Namespace) -> int:
     """Make another session."""
     _read(store, arguments)
     store.fork(arguments.user, arguments.name, arguments.new, at=arguments.revision or "HEAD")
-    return _told(arguments, store.read(arguments.user, arguments.new).resolve("HEAD"), arguments.new)
+    return _report(arguments, store.read(arguments.user, arguments.new).resolve("HEAD"), arguments.new)
 
 
 def do_tag(store: Store, arguments: argparse.Namespace) -> int:
     """Name a commit."""
     with store.hold(arguments.user, arguments.name, create=False) as session:
         session.tag(arguments.tag, at=arguments.revision or "HEAD")
-        return _told(arguments, session.resolve(arguments.tag), arguments.name)
+        return _report(arguments, session.resolve(arguments.tag), arguments.name)
 
 
 def do_merge(store: Store, arguments: argparse.Namespace) -> int:
     """Take over what another version changed."""
-    from cellblock.session.timeline import find, why_private
-
     with store.hold(arguments.user, arguments.name, create=False) as session:
         theirs = find(store, session, arguments.other)
         if (why := why_private(store, arguments.user, arguments.other)) and not session.settings.get("private"):
             since = session.resolve("HEAD").number
-            marked: dict[str, Any] = {"private": f"merged {arguments.other}: {why}", "private_since": since}
-            session.configure(marked)
+            session.configure({"private": f"merged {arguments.other}: {why}", "private_since": since})
         try:
             merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
         except MergeConflict as conflict:
             conflict.hint = "make one of them as the other is, or give --prefer ours or --prefer theirs"
             raise
-        return _told(arguments, merged, arguments.name)
+        return _report(arguments, merged, arguments.name)
 
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
-    target = options.target(arguments.out, said="")
+    target = options.target(arguments.out, option="")
     session = _read(store, arguments)
     notebook = Notebook(Earlier(Source(store, session), session.resolve("HEAD").trees))
     notebook.private = str(session.settings.get("private") or "")
     write_document(target, notebook)
     done = {"out": str(target), "cells": notebook.count()}
-    return _answered(arguments, done, f"wrote {notebook.count()} cells to {target}")
+    return _result(arguments, done, f"wrote {notebook.count()} cells to {target}")
 
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
     store.delete(arguments.user, arguments.name)
-    return _answered(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
+    return _result(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
 
 
 def do_verify(store: Store, arguments: argparse.Namespace) -> int:
-    """Read everything; the exit status says whether all of it can be had."""
+    """Read everything; the exit status is 1 where anything is damaged."""
     report = store.verify(arguments.user if arguments.user != "default" else None)
     if arguments.json:
         _json({**asdict(report), "ok": report.ok})
@@ -235,7 +222,7 @@ def do_gc(store: Store, arguments: argparse.Namespace) -> int:
     """Delete what nothing refers to any more."""
     swept = store.gc()
     deleted = f"kept {swept.kept} objects, deleted {swept.deleted} ({swept.bytes} bytes)"
-    return _answered(arguments, asdict(swept), f"{deleted}; {swept.condemned} go next time")
+    return _result(arguments, asdict(swept), f"{deleted}; {swept.condemned} go next time")
 
 
 # --------------------------------------------------------------------------------------- inside
@@ -253,7 +240,7 @@ def _read(store: Store, arguments: argparse.Namespace) -> StoredSession:
 
 
 def _waiting(session: StoredSession) -> str:
-    """A sentence about steps that were taken and that no commit holds; "" where there are none."""
+    """A sentence about steps that no commit holds yet; "" where there are none."""
     entries, damaged = session.readable()
     if damaged:
         return f"entries of the journal are damaged: {', '.join(map(str, damaged))}"
@@ -268,12 +255,13 @@ def _go_to(store: Store, arguments: argparse.Namespace, found: Callable[[StoredS
             raise StoreError(waiting, hint=_OPEN_ONCE)
         commit = found(session)
         session.move(commit.id, entries=[entry.number for entry in session.journal()])
-    return _told(arguments, commit, arguments.name)
+    return _report(arguments, commit, arguments.name)
 
 
-def _told(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
+def _report(arguments: argparse.Namespace, commit: Commit, name: str) -> int:
+    """Print the commit that a session is at."""
     at = f"{name} is at {_short(commit.id)}: {commit.kind} {commit.number or ''} {commit.message}"
-    return _answered(arguments, {"session": name, **_plain(commit)}, at.rstrip())
+    return _result(arguments, {"session": name, **_plain(commit)}, at.rstrip())
 
 
 def _marks(session: StoredSession) -> dict[str, list[str]]:
@@ -301,11 +289,11 @@ def _ago(milliseconds: int) -> str:
     return f"{seconds:.0f} s ago"
 
 
-def _answered(arguments: argparse.Namespace, done: object, said: str) -> int:
-    """Tell of something that was done, as JSON or in a line."""
+def _result(arguments: argparse.Namespace, result: object, line: str) -> int:
+    """Print the result of a change as JSON or as a line."""
     if arguments.json:
-        return _json(done)
-    say(said)
+        return _json(result)
+    say(line)
     return DONE
 
 

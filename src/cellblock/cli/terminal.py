@@ -22,11 +22,20 @@ _EXCEPTION = re.compile(r"^(?!Traceback \(|During handling|The above exception|\
 
 
 class StreamLost(Exception):
-    """A standard stream cannot be written to. `unread`: as nobody reads it any more, as in `cellblock run … | head`."""
+    """A standard stream cannot be written to. `unread`: nobody reads it any more, as in `cellblock run … | head`."""
 
     def __init__(self, name: str, error: OSError) -> None:
         super().__init__(f"{name} cannot be written: {error.strerror}")
         self.unread = isinstance(error, BrokenPipeError)
+
+
+class _Cursor:
+    """Tracks if a line has begun and not ended."""
+
+    in_line = False
+
+
+_ON_TERMINAL = _Cursor()
 
 
 class _Stream:
@@ -34,6 +43,7 @@ class _Stream:
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self._name, self._stream = name, stream
+        self.cursor = _ON_TERMINAL if stream.isatty() else _Cursor()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -54,7 +64,7 @@ class _Stream:
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Meanwhile each stream is one, and says so when it fails. What a lost one still holds is dropped in the end."""
+    """Replace the standard streams, closed ones too, by streams that raise `StreamLost`; at the end flush them."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:  # one that was closed would be the next file's number
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
@@ -74,49 +84,38 @@ def standard_streams() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """A line of cellblock's own on stderr: what it quotes begins no other, and drives no terminal."""
+    """Print a line of cellblock's own on stderr: a text that it quotes begins no other, and drives no terminal."""
     Printer(sys.stderr).line(f"cellblock: {row(text)}")
 
 
 def write_out(text: str) -> None:
-    """Text of cellblock's own for a program, on stdout."""
+    """Print text of cellblock's own on stdout."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def write_data(value: object, *, indent: int | None = None) -> None:
-    """Data as JSON, on stdout."""
+    """Print data as JSON on stdout."""
     write_out(write_json(value, indent=indent) + "\n")
-
-
-class _Cursor:
-    """Tracks if a line has begun and not ended."""
-
-    in_line = False
-
-
-_ON_TERMINAL = _Cursor()
 
 
 class Printer:
     """Writes to one stream. On a terminal it drops escape sequences and control characters.
 
-    Tab, line feed and carriage return stay. A sequence may come in pieces: its beginning is held back. Printers to one
-    terminal share its cursor.
+    Tab, line feed and carriage return stay. A sequence may come in pieces: its beginning is held back.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.is_terminal = stream.isatty()
         self._stream = stream if isinstance(stream, _Stream) else _Stream("output", stream)
         self._held = ""
-        self._cursor = _ON_TERMINAL if self.is_terminal else _Cursor()
 
     def write(self, text: str) -> None:
         """Write at once."""
         self._put(self._harmless(text) if self.is_terminal else text)
 
     def line(self, text: str, paint: Callable[[str], str] = str) -> None:
-        """Write on a line of its own, in a colour. A sequence that the text before began takes nothing of it along."""
+        """Write on a line of its own, in a colour, whatever escape sequence the text before has begun."""
         self.end_line()
         text = text if text.endswith("\n") else text + "\n"
         self._put(paint(plain(text)) if self.is_terminal else text)
@@ -124,13 +123,13 @@ class Printer:
     def end_line(self) -> None:
         """End what was begun: a line, an escape sequence."""
         self._held = ""
-        if self._cursor.in_line:
+        if self._stream.cursor.in_line:
             self._put("\n")
 
     def _put(self, text: str) -> None:
         if not text:
             return
-        self._cursor.in_line = not text.endswith("\n")
+        self._stream.cursor.in_line = not text.endswith("\n")
         self._stream.write(text)
         self._stream.flush()
 
@@ -182,9 +181,9 @@ _LONGEST = 10_000
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows in columns with titles, printed; each is cut at the edge of a terminal.
+    """Print rows in columns with titles, cut at the edge of a terminal.
 
-    A column that has nothing in any row is left out; elsewhere nothing is a dash.
+    A column that is empty in every row is left out; elsewhere "" is a dash.
     """
     kept = [place for place in range(len(titles)) if any(row[place] for row in rows)]
     out = Printer(sys.stdout)
@@ -194,7 +193,7 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def columns(rows: Iterable[Sequence[str]], widest: int = _LONGEST) -> list[str]:
-    """Rows in columns, up to `widest` wide, a line each; words from inside lose what is no text, line breaks first."""
+    """A line for each row, in columns up to `widest` wide. Words from inside are made one line of plain text."""
     found = [[line(word, _LONGEST) for word in row] for row in rows]
     widths = [min(max(map(len, column)), widest) for column in zip(*found, strict=True)]
     return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in found]
