@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ import anyio
 import pytest
 
 import cellblock
-from cellblock import AsyncSession, Cell, SessionClosed, Versioned
+from cellblock import AsyncSession, Cell, Session, SessionClosed, Versioned
 
 _SAYS = "the interpreter ends, and this Python starts no threads then (use sessions before that)"
 _PACKAGE = Path(cellblock.__file__).parent
@@ -76,3 +78,16 @@ def test_engine_waits_for_threads_in_one_way() -> None:
         if re.search(r"anyio[. ](import )?to_thread", path.read_text())
     }
     assert found == {"hosting/to_thread.py"}
+
+
+@pytest.mark.parametrize("end", ["", "1 / 0", "raise SystemExit(3)", "del session"])
+def test_program_that_does_not_close_its_session_has_stored_what_it_did(end: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    program = (
+        f"from cellblock import Session, Versioned\nsession = Session('one', state=Versioned({url!r}))\n"
+        f"print(session.run('import os; token = os.urandom(4).hex(); token').value)\n{end}"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    with Session("one", state=Versioned(url)) as session:
+        assert session.resumed is not None
+        assert (session.run("token").value, session.resumed.replayed) == (ended.stdout.strip(), ())

@@ -55,6 +55,11 @@ class Background:
         return not self._tasks
 
     @property
+    def is_here(self) -> bool:
+        """True if there are tasks of the event loop that runs."""
+        return any(task.get_loop() is asyncio.get_running_loop() for task in self._tasks)
+
+    @property
     def has_lost(self) -> bool:
         """True if there are tasks that do not go on: their event loop was closed, or was stopped."""
         return any(not task.get_loop().is_running() for task in self._tasks)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeVar
 
 from cellblock.cell import Cell, Lost
 from cellblock.container import Container
 from cellblock.differences import Diff, Name
+from cellblock.errors import CellblockError
 from cellblock.events import Event
 from cellblock.executors.protocol import Capabilities
 from cellblock.hosting.shortage import meant
@@ -22,7 +25,7 @@ from cellblock.session.files import MAX_READ_BYTES, AsyncFiles
 from cellblock.session.hostloop import Answer, answer_of, call, finish, in_task, is_own_step
 from cellblock.session.notebook import Notebook
 from cellblock.session.session import AsyncSession
-from cellblock.state import Resumed, State, state_or_type
+from cellblock.state import Resumed, State, Versioned, state_or_type
 from cellblock.text import half_made
 from cellblock.walls import TrustLevel, Walls
 
@@ -32,6 +35,25 @@ if TYPE_CHECKING:
     from cellblock.store import Commit
 
 T = TypeVar("T")
+
+_LAST_SECONDS = 1.0
+"""Seconds that a program waits at its end for what sessions that nobody has closed store."""
+
+
+@cache
+def _write_at_the_end(process: int) -> None:
+    """Have commits under way made as the interpreter of this process ends. Called with the first session open: what
+    ends its processes at that time comes after this.
+    """
+    atexit.register(_write_last, process)
+
+
+def _write_last(process: int) -> None:
+    from cellblock.session.lasting import all_written
+
+    if os.getpid() == process:
+        with suppress(CellblockError):  # cells whose commits are not made are run again
+            call(all_written, _LAST_SECONDS)
 
 
 class Session:
@@ -85,6 +107,8 @@ class Session:
         except BaseException:  # after it was opened, too
             self.close()
             raise
+        if isinstance(self._session.state, Versioned):
+            _write_at_the_end(os.getpid())
 
     @half_made
     def __repr__(self) -> str:

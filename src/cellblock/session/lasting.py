@@ -17,6 +17,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+import anyio
+
 from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff
 from cellblock.documents import reading
@@ -637,6 +639,14 @@ class Lasting:
 
 _open: weakref.WeakValueDictionary[tuple[str | None, str, str, str], Lasting] = weakref.WeakValueDictionary()
 """The sessions that this program has open, by their stores, users and names."""
+
+
+async def all_written(seconds: float) -> None:
+    """Until all commits that are being made on the event loop that runs were made, or tried, or for so long."""
+    with anyio.move_on_after(seconds):
+        for lasting in [*_open.values()]:
+            if lasting._background.is_here:
+                await lasting.committer.done()
 
 
 def _is_left(find: weakref.ref[Lasting]) -> bool:
