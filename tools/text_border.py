@@ -40,8 +40,6 @@ FACING = (
 )
 """The modules, and below a "/" all of a package."""
 EXEMPT = {
-    "cellblock/agent/describing.py": "tells of the caller's own arguments",
-    "cellblock/agent/prompts.py": "fills in templates",
     "cellblock/cli/demo.py": "its answers are of its own cells",
     "cellblock/cli/examination.py": "its answers are of its own cells",
     "cellblock/cli/inside.py": "sends its own values into a session",

@@ -10,7 +10,7 @@ import anyio
 
 from cellblock.agent.loop import Loop
 from cellblock.agent.result import RunResult
-from cellblock.agent.setting import Setting
+from cellblock.agent.signals import Setting
 from cellblock.errors import CellblockError, ModelError, TaskFailed
 from cellblock.hosting import to_thread
 from cellblock.hosting.unique import unique_word

@@ -17,7 +17,7 @@ from cellblock.agent.memory import newest
 from cellblock.agent.past import WITHOUT_CELL, Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
 from cellblock.agent.result import RunResult, Step
-from cellblock.agent.signals import Said
+from cellblock.agent.signals import Signals
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.errors import LogError
 from cellblock.hosting import to_thread
@@ -225,7 +225,7 @@ class Resumed(Loop):
         )
         remarks = [_GONE if gone else _UNHEARD]
         if cell.error is not None and not gone:
-            await self._fail(step, cell.error, Said(number), remarks)
+            await self._fail(step, cell.error, Signals(self.setting, number), remarks)
         else:
             await self._observe(step, remarks)
 

@@ -17,21 +17,19 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from types import CodeType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from cellblock.agent.loop import answered
+from cellblock.agent.result import RunResult
 from cellblock.errors import needing
 from cellblock.session.hostloop import call
 from cellblock.text import misfits, represent
-from cellblock.tools.annotations import known
+from cellblock.tools.schema import known
 from cellblock.tools.stubs import function_stub
 from cellblock.values.forms import EnumName, Opaque, Record
-
-if TYPE_CHECKING:
-    from cellblock.agent.code import CodeAgent
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,8 +38,10 @@ R = TypeVar("R")
 class Task:
     """Makes functions of one agent; `agent.task`."""
 
-    def __init__(self, agent: CodeAgent) -> None:
-        self._agent = agent
+    def __init__(self, run: Callable[..., Awaitable[RunResult]], require_free: Callable[[str], None]) -> None:
+        """`run` and `require_free` are methods of the agent."""
+        self._run = run
+        self._require_free = require_free
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """A function with the same signature, sync or async as the given one is, that asks the agent. Warns where the
@@ -56,14 +56,14 @@ class Task:
             warnings.warn(f"the body of {function.__name__} is never run: the agent takes its place", stacklevel=2)
         signature = inspect.signature(function)
         for name in signature.parameters:
-            self._agent.require_free(name)
+            self._require_free(name)
         accept = validator(_returned(function), function.__name__)
         asked = _asked(function)
 
         def prepared(*args: Any, **kwargs: Any) -> Callable[..., Any]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            return partial(self._agent.arun, asked, inputs=bound.arguments, accept=accept, freezes=True)
+            return partial(self._run, asked, inputs=bound.arguments, accept=accept, freezes=True)
 
         if inspect.iscoroutinefunction(function):
 

@@ -15,7 +15,7 @@ from cellblock.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cellblock.agent.comparing import Difference, Replay
+    from cellblock.agent.replay import Difference, Replay
     from cellblock.store import Store
 
 _NAMES = {"user": "user", "name": "session", "new": "session", "tag": "tag"}

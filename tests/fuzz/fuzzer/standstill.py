@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellblock.agent.observing import approach, remarks
+from cellblock.agent.context import approach, losses
 from cellblock.agent.parse import read as read_reply
 from cellblock.agent.trace import Trace
 from cellblock.cell import Cell, CellState
@@ -72,7 +72,7 @@ def _failed(message: str, *, source: str = "", kind: str = "X") -> None:
     notebook.to_ipynb()
     assert cell.error is not None
     approach(source, cell.error)
-    remarks(cell)
+    losses(cell)
 
 
 def _shown(text: str) -> None:
