@@ -26,7 +26,7 @@ FACING = (
     "cellblock/models/langchain.py",
     "cellblock/models/openai.py",
     "cellblock/models/protocol.py",
-    "cellblock/models/translating.py",
+    "cellblock/models/failures.py",
     "cellblock/session/calls.py",
     "cellblock/session/ipynb.py",
     "cellblock/session/offered.py",

@@ -12,14 +12,13 @@ from typing import Any, Literal, Self, TypeVar
 from cellblock import __version__
 from cellblock.agent.attempts import Verifier, best_of, branch_of, drop
 from cellblock.agent.context import Context
-from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts, contents, handed_over, system
 from cellblock.agent.recording import accepting, files_told, inputs_told, python_told
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.signals import NAMES, Setting, Tell, current
-from cellblock.agent.task import Task
+from cellblock.agent.task import Task, frozen_after
 from cellblock.agent.trace import Trace, blocking_stream, stream
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container
@@ -247,7 +246,7 @@ class CodeAgent:
         a file for the events, a line of JSON each. `tell` is called with what happens, as it does. `session` is one of
         the caller's to work in, opened with `tools=agent.tools`, for `run` a `Session`; it is not closed here.
         `freezes`: in a stored session, functions keep from the end of this run on the values of the names that they
-        read; see `cellblock.agent.freezing`.
+        read; see `cellblock.agent.task.frozen_after`.
 
         Raises `TaskFailed` if the model says that the task cannot be done, `ModelError` if the model gives no answer.
         """

@@ -18,17 +18,19 @@ from urllib.parse import quote
 from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
-from cellblock.errors import CellblockError, ModelError
+from cellblock.errors import CellblockError, ModelError, needing
 from cellblock.hosting import to_thread
 from cellblock.hosting.to_thread import off_loop
 from cellblock.models.assembling import Assembly, read_piece
-from cellblock.models.failures import Failure
+from cellblock.models.failures import Failure, Translator
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.streaming import Turn, beginning, events, whole
-from cellblock.models.translating import Translator, openai
 from cellblock.text import bounded, half_made, line, valid
 from cellblock.url import parsed
+
+with needing("openai", "an endpoint's models need the package openai", partial(ModelError, kind="setup")):
+    import openai
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
