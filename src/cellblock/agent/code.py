@@ -139,7 +139,7 @@ class CodeAgent:
 
     @property
     def limits(self) -> ExecutionLimits:
-        """Those of its sessions and its runs."""
+        """Limits of its sessions and its runs."""
         return self._workplace.limits
 
     @property
@@ -259,8 +259,7 @@ class CodeAgent:
         for name in inputs:
             self.require_free(name)
         async with self._logged(self._new_log(log)) as events:
-            described = partial(self._described, task, attempts, inputs, written, accept)
-            await events.add("run", described)
+            await events.add("run", partial(self._described, task, attempts, inputs, written, accept is not None))
             async with self.model, self._workplace.session(session) as (working, again):
                 with self._span() as span:
                     setting = self._setting(working, events, tell)
@@ -300,12 +299,13 @@ class CodeAgent:
         from cellblock.agent.past import past_run
         from cellblock.agent.resuming import Resumed, require_resumable
 
-        require_resumable(await past_run(log), self._described("", 1, {}, {}, accept), log)
+        agent = {**self._workplace.described(), "accepts": accept is not None}
+        require_resumable(await past_run(log), agent, log)
         async with self._workplace.session(None) as (working, _), self.model:
             past = await past_run(log)  # again: only the program that holds the session writes the log
             with self._span() as span:
                 async with self._logged(past.log.reopened(self._redactor)) as events:
-                    require_resumable(past, self._described("", 1, {}, {}, accept), log)
+                    require_resumable(past, agent, log)
                     await events.add("resume", size=0, version=__version__)
                     before = past.attempt(1)
                     if self._verbose:
@@ -325,7 +325,7 @@ class CodeAgent:
         return replay(*logs, agent=self, **options)
 
     async def areplay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
-        """The same; `cellblock.agent.replay.areplay` has the options."""
+        """The async twin of `replay`; `cellblock.agent.replay.areplay` has the options."""
         from cellblock.agent.replay import areplay
 
         return await areplay(*logs, agent=self, **options)
@@ -413,13 +413,9 @@ class CodeAgent:
         return Context(text, asked, budget=self._context_characters)
 
     def _described(
-        self,
-        task: str,
-        attempts: int,
-        inputs: Mapping[str, object],
-        files: Mapping[str, bytes],
-        accept: Callable[[object], object] | None,
-    ) -> dict[str, Any]:
+        self, task: str, attempts: int, inputs: Mapping[str, object], files: Mapping[str, bytes], accepts: bool
+    ) -> dict[str, object]:
+        """A run's description for its log: all that it takes to do it again, as far as a log can hold it."""
         return {
             "format": FORMAT,
             "version": __version__,
@@ -428,7 +424,7 @@ class CodeAgent:
             "model": self.model.name,
             **self._workplace.described(),
             "verify": self.verify_completion,
-            "accepts": accept is not None,
+            "accepts": accepts,
             "attempts": attempts,
             "inputs": inputs_told(inputs),
             "files": files_told(files),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from cellblock.agent.context import Context, approach, losses, outcome, previews, worth_a_look
-from cellblock.agent.memory import AgentMemory, Lent
+from cellblock.agent.memory import AgentMemory, BoundMemory
 from cellblock.agent.parse import NoCode, read
 from cellblock.agent.recording import to_plain, value_of
 from cellblock.agent.result import Decision, RunResult, Step, kept
@@ -49,7 +49,7 @@ class Answer:
     verified_by: str | None
 
     def confirmed(self, number: int) -> Answer:
-        """The same, once a step has checked it."""
+        """The answer, marked as checked by a step."""
         return Answer(self.value, self.verified_by or f"cell {number} checked it")
 
 
@@ -67,10 +67,10 @@ class Loop:
     _exploration: Exploration | None = None
     _unverified: Answer | None = None
     _noted: dict[str, Any] = field(default_factory=lambda: notes(AgentMemory()))
-    _lent: Lent = field(init=False)
+    _memory: BoundMemory = field(init=False)
 
     def __post_init__(self) -> None:
-        self._lent = Lent(self.setting.memory, self.setting.session)
+        self._memory = BoundMemory(self.setting.memory, self.setting.session)
 
     async def run(self, *, again: bool = False) -> RunResult:
         """Step by step to the answer. `again`: the session has run agents before.
@@ -78,7 +78,7 @@ class Loop:
         `TaskFailed` where the model says so; `ModelError` where the model cannot be had; at the step limit a result
         that is `partial`.
         """
-        await self._lent.begin(again=again)
+        await self._memory.begin(again=again)
         self._types = self.setting.session.types
         return await self._on()
 
@@ -145,7 +145,7 @@ class Loop:
     async def _execute(self, number: int, reply: Reply, source: str) -> tuple[Step, Signals]:
         """Run a cell; what it said."""
         session, signals = self.setting.session, Signals(self.setting, number)
-        await self._lent.before(source)
+        await self._memory.before(source)
         state = session.checkpoint()
         token = current.set(signals)
         try:
@@ -155,8 +155,8 @@ class Loop:
         finally:
             current.reset(token)
         if cell.rolled_back:
-            self._lent.went_back()
-        await self._lent.after()
+            self._memory.went_back()
+        await self._memory.after()
         for kind, text in signals.notes:
             self.setting.memory.observe(f"{kind}: {text}")
         self._follow_exploration(signals.notes, state, number, ok=cell.ok)
@@ -255,7 +255,7 @@ class Loop:
             kind, told = "not rolled back", f"{explored.since} could not be undone, and stays."
         else:
             kind, told = "rolled back", f"{explored.since} was undone, names and files."
-            self._lent.went_back()
+            self._memory.went_back()
         await self._decide(number, kind, told, **({"why": why} if why else {}))
         self.context.observe(told)
         return not why
@@ -325,7 +325,7 @@ class Loop:
             self.setting.tell(step)
 
     async def _note_no_cell(self, number: int, reply: Reply, decision: Decision, shown: str, code: str = "") -> None:
-        """The same of a step that ran none."""
+        """`_note` for a step that ran no cell."""
         step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
         await self._note(step, shown)
 
@@ -343,7 +343,7 @@ class Loop:
     async def _end(self, found: Answer | None, reason: str, *, partial: bool = False) -> RunResult:
         """The result, once memory is as it stays."""
         answer = found or Answer(None, None)
-        await self._lent.end()
+        await self._memory.end()
         told = {
             "verified_by": answer.verified_by,
             "steps": len(self.steps),

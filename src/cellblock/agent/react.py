@@ -140,7 +140,7 @@ class _Run:
         self._asked.mark_by(self.mark_private)
 
     async def mark_private(self, reason: str) -> None:
-        """From now on no tool is called that is declared outward."""
+        """Call no tool from now on that is declared outward."""
         self.private = self._asked.private = self.private or reason
 
     async def step(self, reply: Reply) -> list[Message]:

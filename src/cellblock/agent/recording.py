@@ -226,7 +226,7 @@ def _content(content: bytes) -> dict[str, str]:
 
 
 def digest(content: bytes) -> str:
-    """By which the content of a file is known again."""
+    """The digest that identifies the content of a file."""
     return hashlib.sha256(content).hexdigest()
 
 

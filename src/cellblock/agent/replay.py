@@ -157,7 +157,7 @@ class _Replaying(CodeAgent):
 
     @classmethod
     def like(cls, agent: CodeAgent, workplace: Workplace, done: Replay) -> Self:
-        """The same agent, elsewhere."""
+        """A copy of an agent that works in `workplace`."""
         made = object.__new__(cls)
         made.__dict__.update(agent.__dict__)
         made.model, made.memory = ScriptedModel([]), AgentMemory()

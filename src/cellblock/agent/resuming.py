@@ -181,12 +181,12 @@ class Resumed(Loop):
     async def _take_memory(self, *, ran: bool) -> None:
         memory = self.setting.memory
         if (event := self.past.memory) is None:
-            await self._lent.begin(again=True)
+            await self._memory.begin(again=True)
             return
         self._noted = {name: event[name] for name in self._noted}
         memory.observations[:] = newest(event["observations"])
         memory.failed_approaches[:] = newest(event["failed_approaches"])
-        await self._lent.resume(ran=ran)
+        await self._memory.resume(ran=ran)
 
     def _unheard(self) -> Cell | None:
         """The cell of which the log has no line: the newest, where that is not one of the log's."""

@@ -23,13 +23,13 @@ from cellblock.session.session import AsyncSession
 from cellblock.text import text_of
 
 Tell = Callable[[str | Event | Step], None]
-"""Is called with pieces of the model's text, with what cells show, and with steps, as they come."""
+"""A function that is called with pieces of the model's text, events of cells, and steps, as they come."""
 
 _NOTHING: Any = object()
 _MOST = 2_000
 """Characters of a signal's text."""
 _MOST_NOTES = 100
-"""Of one cell."""
+"""Most signals of one cell."""
 
 
 @dataclass(slots=True, kw_only=True)

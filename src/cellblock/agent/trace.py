@@ -63,7 +63,7 @@ async def stream(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Tol
 
 
 def blocking_stream(run: Callable[..., Awaitable[RunResult]]) -> Iterator[Told]:
-    """The same from ordinary code."""
+    """`stream` for blocking code."""
     events: SimpleQueue[Told | None] = SimpleQueue()
     under_way = Run(partial(run, tell=events.put), done=lambda: events.put(None))
     try:

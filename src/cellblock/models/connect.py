@@ -1,20 +1,17 @@
-"""From whatever a caller names a model to what an agent can call."""
+"""`connect`: an object that an agent can call, made of anything that a caller names a model."""
 
 from __future__ import annotations
 
 import sys
-from contextvars import copy_context
-from functools import partial
 from inspect import isawaitable, isclass, iscoroutinefunction
 
-from anyio import Event, fail_after
+from anyio import CapacityLimiter, fail_after
 
 from cellblock.errors import ModelError
-from cellblock.hosting.threads import in_thread
+from cellblock.hosting import to_thread
 from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, ToolSchema, Unopened, give
 from cellblock.models.retrying import OnRetry, Patience
 from cellblock.text import half_made, line, message_of, type_name
-from cellblock.waking import waker
 
 
 def connect(
@@ -95,12 +92,8 @@ class CalledModel(Unopened):
         if iscoroutinefunction(complete):
             answer = complete(messages, tools)
         else:
-            done = Event()
-            wake, context = waker(done.set), copy_context()
-            called = in_thread(partial(context.run, complete, messages, tools), "cellblock model")
-            called.add_done_callback(lambda _: wake())
-            await done.wait()
-            answer = called.result()
+            alone = CapacityLimiter(1)
+            answer = await to_thread.run_sync(complete, messages, tools, abandon_on_cancel=True, limiter=alone)
         return await answer if isawaitable(answer) else answer
 
     @half_made

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST = 400
 """Characters of an endpoint's own message that are passed on."""
 MOST_READ = 10_000
-"""Those that are looked at for what it means."""
+"""Characters that are searched for its meaning."""
 _TOO_LONG = re.compile(
     r"context[ _]?(length|window|size)|maximum (number of )?(prompt )?tokens|too many (input )?tokens"
     r"|(prompt|input|request|message)s? (is|are)? ?too (long|large)|reduce the length|exceed_context|max_new_tokens",

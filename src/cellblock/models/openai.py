@@ -6,7 +6,6 @@ import base64
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -88,7 +87,8 @@ class EndpointModel:
         self._kept: RunVar[_Kept | None] = RunVar(f"cellblock.models.{next(_numbers)}", None)
 
     async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
-        async with self._client() as client:
+        async with self:
+            client = self._opened().client
 
             async def attempt(assembly: Assembly) -> None:
                 await self._attempt(client, self._request(messages, tools), assembly, on_text)
@@ -96,16 +96,17 @@ class EndpointModel:
             return await persist(attempt, self._patience, self._on_retry)
 
     async def __aenter__(self) -> Self:
-        kept = self._kept.get()
-        if kept is None:
-            kept = _Kept(await self._new_client())
-            self._kept.set(kept)
-        kept.users += 1
+        made = await self._new_client() if self._kept.get() is None else None
+        if self._kept.get() is None and made is not None:
+            self._kept.set(_Kept(made))
+            made = None
+        self._opened().users += 1
+        if made is not None:  # another task has been faster
+            await _close(made)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        kept = self._kept.get()
-        assert kept is not None, "left more often than entered"
+        kept = self._opened()
         kept.users -= 1
         if not kept.users:
             self._kept.set(None)
@@ -213,17 +214,10 @@ class EndpointModel:
 
     # --- connections -----------------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[openai.AsyncOpenAI]:
+    def _opened(self) -> _Kept:
         kept = self._kept.get()
-        if kept is not None:
-            yield kept.client
-            return
-        client = await self._new_client()
-        try:
-            yield client
-        finally:
-            await _close(client)
+        assert kept is not None, "left more often than entered"
+        return kept
 
     async def _new_client(self) -> openai.AsyncOpenAI:
         """A client. Raises ModelError for proxies and certificates of the environment that cannot be.

@@ -17,7 +17,7 @@ ToolSchema = dict[str, Any]
 """One tool as those endpoints take it: `{"type": "function", "function": {"name": …, "parameters": …}}`."""
 
 OnText = Callable[[str], None]
-"""Is given the pieces of an answer's text as they come."""
+"""A function that is called with the pieces of an answer's text as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Connected(Protocol):
 
 
 class Unopened:
-    """For what has nothing open between replies: `async with` does nothing."""
+    """A model that has nothing open between replies: `async with` does nothing."""
 
     async def __aenter__(self) -> Self:
         return self

@@ -35,7 +35,7 @@ ATTRIBUTES = frozenset((
     "error.type", "cellblock.trust_level", "cellblock.step", "cellblock.attempt", "cellblock.steps",
     "cellblock.cell.state", "cellblock.cell.rolled_back", "cellblock.cell.memory_peak_bytes",
 ))  # fmt: skip
-"""All that spans are given."""
+"""Every attribute of spans, beside `CONTENT`."""
 
 CONTENT = frozenset((
     "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
@@ -46,7 +46,7 @@ _MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 200, 1_000, 2**20
 """Characters of a span's name, of a text among its attributes, and of what was said."""
 
 _PROVIDER = "custom"
-"""Of a model that does not say whose it is."""
+"""The provider of a model that names none."""
 
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 

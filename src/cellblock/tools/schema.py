@@ -53,7 +53,7 @@ class Callee:
             "type": "function",
             "function": {"name": self.name, "description": doc, "parameters": parameters},
         }
-        """As chat-completions endpoints take it."""
+        """The schema as chat-completions endpoints take it."""
 
     async def call(self, arguments: Mapping[str, Any]) -> object:
         """Call it: on this loop where it is async, else in a thread. ValueError where the arguments do not fit."""
