@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.differences import Name
@@ -24,51 +23,39 @@ _NOT_TOLD = frozenset(("module", "function", "type"))
 _NOT_SHOWN = frozenset(("memory", "AgentMemory"))
 
 
-@dataclass(slots=True)
-class _Entry:
-    role: str
-    content: str
-    short: str
-
-    def message(self) -> Message:
-        return {"role": self.role, "content": self.content}
-
-
 class Context:
     """The conversation as a model is shown it: the system's text and the task, which always stay, then replies and
     observations."""
 
     def __init__(self, system: str, task: str, *, budget: int) -> None:
         """`budget` is in characters, about four to a token."""
-        self._head = [_Entry("system", system, system), _Entry("user", task, task)]
-        self._rest: list[_Entry] = []
+        self._head: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": task}]
+        self._rest: list[Message] = []
         self.budget = budget
 
     def reply(self, text: str) -> None:
         """Add what the model said."""
-        self._rest.append(_Entry("assistant", text or "(nothing)", _CODE_LEFT_OUT))
+        self._rest.append({"role": "assistant", "content": text or "(nothing)"})
 
     def observe(self, text: str) -> None:
         """Add what the model is shown, to one message: there are endpoints that take no two of one side in a row."""
-        if self._rest and self._rest[-1].role == "user":
-            text = f"{self._rest.pop().content}\n\n{text}"
-        self._rest.append(_Entry("user", text, _LEFT_OUT))
+        if self._rest and self._rest[-1]["role"] == "user":
+            text = f"{self._rest.pop()['content']}\n\n{text}"
+        self._rest.append({"role": "user", "content": text})
 
     def messages(self) -> list[Message]:
         """The messages, within the budget as far as the head and the newest two are.
 
         Observations are left out first, oldest first; then replies, in the same order.
         """
-        entries = [*self._head, *self._rest]
-        size = sum(len(one.content) for one in entries)
-        shown = [one.message() for one in entries]
-        for role in ("user", "assistant"):
-            for index in range(len(self._head), len(entries) - _KEPT):
-                one = entries[index]
-                if size > self.budget and one.role == role and len(one.short) < len(one.content):
-                    size -= len(one.content) - len(one.short)
-                    shown[index]["content"] = one.short
-        return shown
+        rest = [dict(one) for one in self._rest]
+        size = sum(len(one["content"]) for one in (*self._head, *rest))
+        for role, short in (("user", _LEFT_OUT), ("assistant", _CODE_LEFT_OUT)):
+            for one in rest[:-_KEPT]:
+                if size > self.budget and one["role"] == role and len(short) < len(one["content"]):
+                    size -= len(one["content"]) - len(short)
+                    one["content"] = short
+        return [*map(dict, self._head), *rest]
 
 
 def outcome(cell: Cell) -> str:

@@ -186,29 +186,29 @@ class _Run:
 
     async def _call(self, request: ToolRequest) -> tuple[str, object]:
         """A call's problem ("" for none) and its answer. An exception of the tool is a problem."""
-        tool, error, answer = self._tools.get(request.name), "", None
+        tool = self._tools.get(request.name)
         if tool is None:
-            error = f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}"
-        elif request.arguments is None:
-            error = f"the arguments are no JSON object: {request.raw[:200]}"
-        elif tool.about.outward and self.private:
-            error = f"{request.name}() reaches outside, which cannot be after private data were given: {self.private}"
-        else:
-            if tool.about.private:
-                await self.mark_private(f"{request.name}() was called")
-            # for this task, which ends with the call
-            callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
-            try:
-                with self.span("execute_tool", request.name) as span:
-                    await span.add(_tell, "gen_ai.tool.call.arguments", request.arguments)
-                    answer = await tool.call(request.arguments)
-                    await span.add(_tell, "gen_ai.tool.call.result", answer)
-            except BaseException as raised:  # whatever it is, it is the model's to handle
-                if ends_this_task(raised):
-                    raise
-                said = await off_loop(LARGE, message_of, raised, self._limits.max_output_bytes)  # its own code says it
-                error = f"{type(raised).__name__}: {said}"
-        return error, answer
+            return f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}", None
+        if request.arguments is None:
+            return f"the arguments are no JSON object: {request.raw[:200]}", None
+        if tool.about.outward and self.private:
+            why = f"which cannot be after private data were given: {self.private}"
+            return f"{request.name}() reaches outside, {why}", None
+        if tool.about.private:
+            await self.mark_private(f"{request.name}() was called")
+        # for this task, which ends with the call
+        callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
+        try:
+            with self.span("execute_tool", request.name) as span:
+                await span.add(_tell, "gen_ai.tool.call.arguments", request.arguments)
+                answer = await tool.call(request.arguments)
+                await span.add(_tell, "gen_ai.tool.call.result", answer)
+        except BaseException as raised:  # whatever it is, it is the model's to handle
+            if ends_this_task(raised):
+                raise
+            said = await off_loop(LARGE, message_of, raised, self._limits.max_output_bytes)  # its own code says it
+            return f"{type(raised).__name__}: {said}", None
+        return "", answer
 
     async def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
         """A call's outcome as a model reads it, logged."""

@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import platform
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ from typing import Any
 from cellblock.agent.signals import Setting, Signals, current
 from cellblock.cell import Cell
 from cellblock.hosting.to_thread import LARGE, off_loop
-from cellblock.observe.redaction import BYTES
+from cellblock.observe.redaction import BYTES, MASK
 from cellblock.observe.spans import Span
-from cellblock.text import cut, message_of, type_name, write_json
+from cellblock.text import cut, message_of, text_of, type_name, write_json
 from cellblock.values import portable
 
 MOST_BYTES = 64 * 1024
@@ -223,6 +224,15 @@ def _content(content: bytes) -> dict[str, str]:
         return {"text": content.decode()}
     except UnicodeDecodeError:
         return {"base64": BYTES + base64.b64encode(content).decode()}
+
+
+def content_of(told: Mapping[str, Any]) -> bytes | None:
+    """The content of a file again; None where a log does not have it, or not as it was."""
+    if "text" in told:
+        return text_of(told["text"], max_chars=sys.maxsize).encode()
+    if "base64" in told and told["base64"] != MASK:
+        return base64.b64decode(told["base64"].removeprefix(BYTES))
+    return None
 
 
 def digest(content: bytes) -> str:

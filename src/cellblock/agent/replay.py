@@ -6,11 +6,9 @@ called: what is the same then is what the cells, the walls and the loop made of 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import inspect
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,7 +20,7 @@ from cellblock.agent.loop import Loop
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.past import Past, PastRun, PastStep, call_key, past_run, read_as_log, reading_log
 from cellblock.agent.prompts import contents
-from cellblock.agent.recording import TOO_LARGE, digest, from_plain, is_whole, python_told, raised
+from cellblock.agent.recording import TOO_LARGE, content_of, digest, from_plain, is_whole, python_told, raised
 from cellblock.agent.signals import Setting, current
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container, default_image
@@ -32,13 +30,13 @@ from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
 from cellblock.models.protocol import Unopened
 from cellblock.network import destinations
 from cellblock.observe.log import Event, EventLog
-from cellblock.observe.redaction import BYTES, MASK
+from cellblock.observe.redaction import MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import call
 from cellblock.session.session import AsyncSession
 from cellblock.session.settings import narrowed
 from cellblock.state import Live
-from cellblock.text import line, represent, text_of, write_json
+from cellblock.text import line, represent, write_json
 from cellblock.tools.stubs import Written
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
@@ -237,8 +235,9 @@ class _Script(Unopened):
         if not (left := self._accepts.get(step)):
             raise RuntimeError(f"the log has no answer in step {step} that was checked")
         found = left.popleft()
-        given = value if "error" not in found and not is_whole(found["answer"]) else None
-        return given if given is not None else self._answer(found, f"step {step}: what the host made of the answer")
+        if value is not None and "error" not in found and not is_whole(found["answer"]):
+            return value
+        return self._answer(found, f"step {step}: what the host made of the answer")
 
     def _answer(self, found: Mapping[str, Any], what: str) -> object:
         if "error" in found:
@@ -378,7 +377,7 @@ def _inputs(past: PastRun, path: PathLike, given: Mapping[str, object]) -> dict[
 def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Replay) -> dict[str, bytes]:
     found = {}
     for name, told in past.run["files"].items():
-        content = given.get(name, _content(told))
+        content = given.get(name, content_of(told))
         if content is None:
             hint = f"give it: files= (--file LOCAL:{line(name)})"
             raise LogError(f"the file {line(name)!r} is not in {path}", hint=hint)
@@ -386,14 +385,6 @@ def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Repl
             done.notes.append(f"the file {line(name)!r} is not the one that the run had")
         found[name] = content
     return found
-
-
-def _content(told: Mapping[str, Any]) -> bytes | None:
-    if "text" in told:
-        return text_of(told["text"], max_chars=sys.maxsize).encode()
-    if "base64" in told and told["base64"] != MASK:
-        return base64.b64decode(told["base64"].removeprefix(BYTES))
-    return None
 
 
 def _note_versions(past: PastRun, done: Replay) -> None:

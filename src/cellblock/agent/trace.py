@@ -128,14 +128,11 @@ class Trace:
         if self._left_out:
             self._write(f"{_GUTTER}… {self._left_out} more lines\n")
         if step.cell is not None and step.cell.error is not None:
-            self._explain(step.cell.error.traceback or f"{step.cell.error.type}: {step.cell.error.message}")
+            error = step.cell.error
+            for one in inert(error.traceback or f"{error.type}: {error.message}").splitlines()[-_MOST_LINES:]:
+                self._write(_GUTTER + _cut(one, _WIDEST) + "\n")
         self._write(f"  {_how(step)}\n\n")
         self._number, self._begun, self._lines, self._left_out = step.number + 1, False, 0, 0
-
-    def _explain(self, traceback: str) -> None:
-        lines = inert(traceback).splitlines()
-        for one in lines[-_MOST_LINES:]:
-            self._write(_GUTTER + _cut(one, _WIDEST) + "\n")
 
     def _show(self, text: str) -> None:
         """A part of what a cell shows, behind the gutter; it may end within a line."""

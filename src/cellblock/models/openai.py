@@ -141,13 +141,19 @@ class EndpointModel:
         while True:
             await turn.end_if_long()
             try:
-                text = await self._next(pieces, assembly, limit)
+                with fail_after(limit):
+                    text = await self._added(anext(pieces), assembly.add)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                if assembly.is_whole:
+                    return
+                said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
+                raise self._errors.failure("timeout", said, "raise stall_seconds") from None
             except Failure as failure:
                 if assembly.is_whole and failure.error.kind in ("connection", "timeout"):
                     return
                 raise
-            if text is None:
-                return
             _give(text, on_text)
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
@@ -184,17 +190,6 @@ class EndpointModel:
             self._streams = False
             return True
         return False
-
-    async def _next(self, pieces: AsyncIterator[bytes], assembly: Assembly, limit: float | None) -> str | None:
-        """The text that the next piece adds, None after the last one."""
-        try:
-            with fail_after(limit):
-                return await self._added(anext(pieces), assembly.add)
-        except StopAsyncIteration:
-            return None
-        except TimeoutError:
-            said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
-            raise self._errors.failure("timeout", said, "raise stall_seconds") from None
 
     async def _added(self, coming: Awaitable[bytes], add: Callable[[object], str]) -> str:
         """The text that a piece, or a whole answer, adds."""
@@ -282,7 +277,7 @@ _NO_KEY = (
 
 
 async def _answered(response: Any) -> None:
-    """Before the package reads an error: it is UTF-8 whatever its type says, and its beginning is enough."""
+    """Before the package reads an error: make it read the beginning alone, as UTF-8 whatever its type says."""
     _ANSWERED.set(True)
     response.encoding = "utf-8"
     response.aiter_bytes = partial(beginning, response)
