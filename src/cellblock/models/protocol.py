@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
+from anyio import fail_after
+
+from cellblock.errors import ModelError
 from cellblock.text import BadJson, bounded, valid
 
 Message = dict[str, Any]
@@ -162,3 +166,16 @@ def give(text: str, on_text: OnText | None) -> None:
     if on_text is not None:
         for line in text.splitlines(keepends=True):
             on_text(line)
+
+
+@contextmanager
+def within(seconds: float, name: str) -> Iterator[None]:
+    """Around waiting for the model `name`: `ModelError` after so many seconds."""
+    try:
+        with fail_after(seconds) as scope:
+            yield
+    except TimeoutError:
+        if not scope.cancelled_caught:
+            raise
+        said = f"{name} did not answer within {seconds:g} s"
+        raise ModelError(said, kind="timeout", hint="raise timeout_seconds") from None
