@@ -812,6 +812,30 @@ async def test_replies_may_be_asked_for_at_the_same_time(endpoint, kept):
     assert told == {f"question {number}": f"question {number}" for number in range(8)}
 
 
+async def test_tasks_that_enter_a_model_at_once_leave_no_connection_open(endpoint, monkeypatch):
+    import openai
+
+    clients = []
+
+    class Client(openai.DefaultAsyncHttpxClient):
+        def __init__(self, **given):
+            clients.append(self)
+            super().__init__(**given)
+
+    monkeypatch.setattr(openai, "DefaultAsyncHttpxClient", Client)
+    with ModelServer(lambda body: Answer("hello")) as server:
+        model = endpoint(server)
+
+        async def ask():
+            async with model:
+                await model.reply(ASKED, [])
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(ask)
+    assert {client.is_closed for client in clients} == {True}
+
+
 def test_one_model_may_be_used_from_several_event_loops(endpoint):
     with ModelServer(lambda body: Answer("hello")) as server:
         model, said = endpoint(server), []

@@ -15,7 +15,7 @@ from cellblock.agent.context import Context
 from cellblock.agent.loop import Loop, answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.prompts import Prompts, contents, handed_over, system
-from cellblock.agent.recording import accepting, files_told, inputs_told, python_told
+from cellblock.agent.recording import accepting, describe_files, describe_inputs, python_version
 from cellblock.agent.result import RunResult, Step, how_ended
 from cellblock.agent.signals import NAMES, Setting, Tell, current
 from cellblock.agent.task import Task, frozen_after
@@ -259,16 +259,16 @@ class CodeAgent:
         for name in inputs:
             self.require_free(name)
         async with self._logged(self._new_log(log)) as events:
-            await events.add("run", partial(self._described, task, attempts, inputs, written, accept is not None))
+            await events.add("run", partial(self._description, task, attempts, inputs, written, accept is not None))
             async with self.model, self._workplace.session(session) as (working, again):
                 with self._span() as span:
-                    setting = self._setting(working, events, tell)
+                    setting = self._setting(working, events, tell, accept)
                     asked = await handed_over(self.prompts, working, task, inputs, written)
                     cells = await to_thread.run_sync(  # of a session that was resumed they are read from the store
                         lambda: max((cell.number for cell in working.notebook), default=0)
                     )
                     await events.add("begin", asked=asked, again=again, cells=cells)
-                    loop = partial(self._loop, asked=asked, task=task, accept=accept)
+                    loop = partial(self._loop, task=task, asked=asked)
                     async with frozen_after(working, events) if freezes else nullcontext():
                         if attempts == 1:
                             result = await loop(setting).run(again=again)
@@ -299,7 +299,7 @@ class CodeAgent:
         from cellblock.agent.past import past_run
         from cellblock.agent.resuming import Resumed, require_resumable
 
-        agent = {**self._workplace.described(), "accepts": accept is not None}
+        agent = {**self._workplace.description(), "accepts": accept is not None}
         require_resumable(await past_run(log), agent, log)
         async with self._workplace.session(None) as (working, _), self.model:
             past = await past_run(log)  # again: only the program that holds the session writes the log
@@ -310,8 +310,7 @@ class CodeAgent:
                     before = past.attempt(1)
                     if self._verbose:
                         tell = Trace(self.limits.max_steps, tell, before=len(before.ended_steps()))
-                    setting = self._setting(working, events, tell)
-                    setting.accept = None if accept is None else accepting(accept)
+                    setting = self._setting(working, events, tell, accept)
                     context = self._context(past.asked)
                     loop = Resumed(setting, past.run["task"], context, past=before, last=past.last_number)
                     result = await loop.resume()
@@ -388,7 +387,13 @@ class CodeAgent:
         finally:
             events.close()
 
-    def _setting(self, session: AsyncSession, events: EventLog, tell: Tell | None) -> Setting:
+    def _setting(
+        self,
+        session: AsyncSession,
+        events: EventLog,
+        tell: Tell | None,
+        accept: Callable[[object], object] | None,
+    ) -> Setting:
         caller, events.held = current.get(None), session._account.share()
         return Setting(
             model=self.model,
@@ -398,13 +403,13 @@ class CodeAgent:
             prompts=self.prompts,
             limits=self.limits,
             verify=self.verify_completion,
+            accept=None if accept is None else accepting(accept),
             tell=tell,
             spans=self._spans(),
             depth=0 if caller is None else caller.setting.depth + 1,
         )
 
-    def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
-        setting.accept = None if accept is None else accepting(accept)
+    def _loop(self, setting: Setting, *, task: str, asked: str) -> Loop:
         return Loop(setting, task, self._context(asked))
 
     def _context(self, asked: str) -> Context:
@@ -412,22 +417,22 @@ class CodeAgent:
         text = system(self.prompts, place.registry, place.limits, place.options)
         return Context(text, asked, budget=self._context_characters)
 
-    def _described(
+    def _description(
         self, task: str, attempts: int, inputs: Mapping[str, object], files: Mapping[str, bytes], accepts: bool
     ) -> dict[str, object]:
         """A run's description for its log: all that it takes to do it again, as far as a log can hold it."""
         return {
             "format": FORMAT,
             "version": __version__,
-            "python": python_told(),
+            "python": python_version(),
             "task": task,
             "model": self.model.name,
-            **self._workplace.described(),
+            **self._workplace.description(),
             "verify": self.verify_completion,
             "accepts": accepts,
             "attempts": attempts,
-            "inputs": inputs_told(inputs),
-            "files": files_told(files),
+            "inputs": describe_inputs(inputs),
+            "files": describe_files(files),
         }
 
     def _register(self, register: Callable[[One], None], one: One) -> One:

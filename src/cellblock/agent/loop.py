@@ -316,7 +316,7 @@ class Loop:
             await self._decide(step.number, step.decision, shown)
         else:
             more = {"failure": failure, "undoes": explored and explored.step, "memory": await self._newly_noted()}
-            await self.setting.log.add("cell", partial(_told, step, cell, shown, given, more))
+            await self.setting.log.add("cell", partial(_cell_event, step, cell, shown, given, more))
             if explored is not None and not await self._go_back(step.number, explored):
                 step = replace(step, decision="" if step.decision == "rolled back" else step.decision)
             step = replace(step, cell=await off_loop(LARGE, kept, cell, self.setting.session.notebook))
@@ -364,7 +364,7 @@ class Loop:
         )
 
 
-def _told(step: Step, cell: Cell, shown: str, given: Answer | None, more: Mapping[str, Any]) -> dict[str, Any]:
+def _cell_event(step: Step, cell: Cell, shown: str, given: Answer | None, more: Mapping[str, Any]) -> dict[str, Any]:
     """A step's cell, and the answer that it gave, as a log keeps them."""
     return {
         "step": step.number,

@@ -31,11 +31,8 @@ MOST_BYTES = 64 * 1024
 """Most bytes that a log keeps of one value."""
 _MOST_GIVEN = 512 * 1024
 """Most bytes that a log keeps of all inputs of a run, and as much of its files."""
-
-
 _MOST_MESSAGE, _SHOWN = 10_000, 500
 """Characters of what a function has raised, and of a value that is not kept."""
-
 TOO_LARGE = "too large for a log"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -134,25 +131,25 @@ class _Call:
     setting: Setting
     tool: Callable[..., Any]
     span: Span
-    told: dict[str, Any]
+    event: dict[str, Any]
 
     def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-        self.told["arguments"] = [to_plain(list(args)), to_plain(kwargs)]
-        self.span.tell("gen_ai.tool.call.arguments", self.told["arguments"])
+        self.event["arguments"] = [to_plain(list(args)), to_plain(kwargs)]
+        self.span.tell("gen_ai.tool.call.arguments", self.event["arguments"])
 
     def make(self, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         """The tool's answer, or the log's in its place."""
         if self.setting.answers is None:
             return self.tool(*args, **kwargs)
-        return self.setting.answers(self.told["step"], self.told["name"], self.told["arguments"])
+        return self.setting.answers(self.event["step"], self.event["name"], self.event["arguments"])
 
     def failed(self, error: Exception) -> dict[str, Any]:
-        return {**self.told, "error": failure(error)}
+        return {**self.event, "error": failure(error)}
 
     def answered(self, answer: object) -> dict[str, Any]:
         plain = to_plain(answer)
         self.span.tell("gen_ai.tool.call.result", plain)
-        return {**self.told, "answer": plain}
+        return {**self.event, "answer": plain}
 
 
 @contextmanager
@@ -185,7 +182,7 @@ def failure(error: Exception) -> list[str]:
     return [type_name(error), message_of(error, _MOST_MESSAGE)]
 
 
-def raised(kind: str, message: str) -> Exception:
+def exception_of(kind: str, message: str) -> Exception:
     """An exception of a log again; one that is not Python's own is another class of the same name."""
     known = getattr(builtins, kind, None)
     if isinstance(known, type) and issubclass(known, Exception):
@@ -198,7 +195,7 @@ def raised(kind: str, message: str) -> Exception:
     return other(message)
 
 
-def inputs_told(inputs: Mapping[str, object]) -> dict[str, object]:
+def describe_inputs(inputs: Mapping[str, object]) -> dict[str, object]:
     """Inputs by name, in the forms that a log keeps of values."""
     left = _MOST_GIVEN
     told: dict[str, object] = {}
@@ -208,7 +205,7 @@ def inputs_told(inputs: Mapping[str, object]) -> dict[str, object]:
     return told
 
 
-def files_told(files: Mapping[str, bytes]) -> dict[str, object]:
+def describe_files(files: Mapping[str, bytes]) -> dict[str, object]:
     """Files by path: size, digest, and what is in them where that is not too much."""
     left = _MOST_GIVEN
     told: dict[str, object] = {}
@@ -240,6 +237,6 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def python_told() -> str:
+def python_version() -> str:
     """The interpreter's version."""
     return f"{platform.python_implementation()} {platform.python_version()}"

@@ -20,7 +20,16 @@ from cellblock.agent.loop import Loop
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.past import Past, PastRun, PastStep, call_key, past_run, read_as_log, reading_log
 from cellblock.agent.prompts import contents
-from cellblock.agent.recording import TOO_LARGE, content_of, digest, from_plain, is_whole, python_told, raised
+from cellblock.agent.recording import (
+    TOO_LARGE,
+    accepting,
+    content_of,
+    digest,
+    exception_of,
+    from_plain,
+    is_whole,
+    python_version,
+)
 from cellblock.agent.signals import Setting, current
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container, default_image
@@ -195,10 +204,12 @@ class _Replaying(CodeAgent):
         self.log = super()._new_log(path)
         return self.log
 
-    def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
+    def _loop(self, setting: Setting, *, task: str, asked: str) -> Loop:
         script = self._scripts.get(setting.attempt) or _Script(Past(), self._done)
         setting.model, setting.answers, setting.interrupted = script, script.call, script.interrupted
-        return super()._loop(setting, asked=asked, task=task, accept=accept and script.accept)
+        if setting.accept is not None:
+            setting.accept = accepting(script.accept)
+        return super()._loop(setting, task=task, asked=asked)
 
 
 class _Script(Unopened):
@@ -241,7 +252,7 @@ class _Script(Unopened):
 
     def _answer(self, found: Mapping[str, Any], what: str) -> object:
         if "error" in found:
-            raise raised(*found["error"])
+            raise exception_of(*found["error"])
         answer = found["answer"]
         try:
             value = from_plain(answer)
@@ -388,7 +399,7 @@ def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Repl
 
 
 def _note_versions(past: PastRun, done: Replay) -> None:
-    run, here = past.run, python_told()
+    run, here = past.run, python_version()
     if run["python"] != here:
         done.notes.append(f"the run was on {line(run['python'])}, and this is {here}")
     if run["version"] != __version__:

@@ -66,7 +66,7 @@ class Workplace:
         """True if it keeps a session that is open."""
         return self._session is not None
 
-    def described(self) -> dict[str, object]:
+    def description(self) -> dict[str, object]:
         """Its description for a log: its sessions' arguments and limits, and what is registered."""
         options, registry = self.options, self.registry
         return {
