@@ -13,7 +13,7 @@ from cellblock.agent.context import Context, approach, losses, outcome, previews
 from cellblock.agent.memory import AgentMemory, BoundMemory
 from cellblock.agent.parse import NoCode, read
 from cellblock.agent.recording import to_plain, value_of
-from cellblock.agent.result import Decision, RunResult, Step, kept
+from cellblock.agent.result import Decision, RunResult, Step, kept, step_of
 from cellblock.agent.signals import Setting, Signals, current
 from cellblock.cell import Cell, CellError
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
@@ -160,16 +160,7 @@ class Loop:
         for kind, text in signals.notes:
             self.setting.memory.observe(f"{kind}: {text}")
         self._follow_exploration(signals.notes, state, number, ok=cell.ok)
-        step = Step(
-            number=number,
-            text=reply.text,
-            code=source,
-            output=cell.text,
-            cell=cell,
-            signals=tuple(signals.notes),
-            tokens=reply.tokens,
-        )
-        return step, signals
+        return step_of(number, reply, cell, code=source, signals=tuple(signals.notes)), signals
 
     def _follow_exploration(self, notes: Iterable[tuple[str, str]], state: str, number: int, *, ok: bool) -> None:
         """Begin or end the trying out of steps, as a cell has said."""
@@ -326,8 +317,7 @@ class Loop:
 
     async def _note_no_cell(self, number: int, reply: Reply, decision: Decision, shown: str, code: str = "") -> None:
         """`_note` for a step that ran no cell."""
-        step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
-        await self._note(step, shown)
+        await self._note(step_of(number, reply, code=code, decision=decision), shown)
 
     async def _newly_noted(self) -> dict[str, Any] | None:
         """The memory, where that is not what the log has."""
