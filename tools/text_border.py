@@ -26,7 +26,7 @@ FACING = (
     "cellblock/models/langchain.py",
     "cellblock/models/openai.py",
     "cellblock/models/protocol.py",
-    "cellblock/models/translating.py",
+    "cellblock/models/failures.py",
     "cellblock/session/calls.py",
     "cellblock/session/ipynb.py",
     "cellblock/session/offered.py",
@@ -40,8 +40,6 @@ FACING = (
 )
 """The modules, and below a "/" all of a package."""
 EXEMPT = {
-    "cellblock/agent/describing.py": "tells of the caller's own arguments",
-    "cellblock/agent/prompts.py": "fills in templates",
     "cellblock/cli/demo.py": "its answers are of its own cells",
     "cellblock/cli/examination.py": "its answers are of its own cells",
     "cellblock/cli/options.py": "reads the command line",

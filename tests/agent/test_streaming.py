@@ -115,10 +115,16 @@ def test_an_async_stream_that_is_left_without_closing_it_disturbs_nobody(tmp_pat
 @at_every_level
 def test_a_run_that_is_cancelled_ends_its_cell_and_its_log(level: str, tmp_path: Path) -> None:
     async def main() -> float:
-        agent = agent_of("import time\ntime.sleep(30)", trust_level=level, limits=ExecutionLimits(timeout_seconds=60))
+        code, limits = "print('begun')\nimport time\ntime.sleep(30)", ExecutionLimits(timeout_seconds=60)
+        agent = agent_of(code, trust_level=level, limits=limits)
         began = time.monotonic()
-        with anyio.move_on_after(0.5):
-            await agent.arun("task", log=tmp_path / "run.log")
+        with anyio.CancelScope() as scope:
+
+            def cancel(told: object) -> None:
+                if isinstance(told, Output):
+                    scope.cancel()
+
+            await agent.arun("task", log=tmp_path / "run.log", tell=cancel)
         return time.monotonic() - began
 
     assert anyio.run(main) < 10

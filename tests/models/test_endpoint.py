@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from base64 import b64encode, urlsafe_b64encode
+from contextlib import nullcontext
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 import anyio
@@ -797,17 +798,42 @@ async def test_connections_are_kept_within_async_with_alone(endpoint):
     assert len(set(ports)) == 4
 
 
-async def test_replies_may_be_asked_for_at_the_same_time(endpoint):
+@pytest.mark.parametrize("kept", [True, False])
+async def test_replies_may_be_asked_for_at_the_same_time(endpoint, kept):
     with ModelServer(lambda body: Answer(body["messages"][0]["content"], pause=0.01)) as server:
         model, told = endpoint(server), {}
 
         async def ask(text):
             told[text] = (await model.reply([{"role": "user", "content": text}], [])).text
 
-        async with model, anyio.create_task_group() as group:
+        async with model if kept else nullcontext(), anyio.create_task_group() as group:
             for number in range(8):
                 group.start_soon(ask, f"question {number}")
     assert told == {f"question {number}": f"question {number}" for number in range(8)}
+
+
+async def test_tasks_that_enter_a_model_at_once_leave_no_connection_open(endpoint, monkeypatch):
+    import openai
+
+    clients = []
+
+    class Client(openai.DefaultAsyncHttpxClient):
+        def __init__(self, **given):
+            clients.append(self)
+            super().__init__(**given)
+
+    monkeypatch.setattr(openai, "DefaultAsyncHttpxClient", Client)
+    with ModelServer(lambda body: Answer("hello")) as server:
+        model = endpoint(server)
+
+        async def ask():
+            async with model:
+                await model.reply(ASKED, [])
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(ask)
+    assert {client.is_closed for client in clients} == {True}
 
 
 def test_one_model_may_be_used_from_several_event_loops(endpoint):

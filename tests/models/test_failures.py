@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cellblock.models.failures import Refusal, asked_wait
+from cellblock.models.failures import asked_wait, refused
 from cellblock.text import line
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 )
 @pytest.mark.parametrize("status", [400, 422, 0])
 def test_too_long_a_context_is_known_by_many_words(message, status):
-    failure = Refusal(status=status, message=message).failure(model="m", place="u")
+    failure = refused(status, message, model="m", place="u")
     assert (failure.error.context_too_long, failure.again) == (True, False)
 
 
@@ -49,7 +49,7 @@ def test_too_long_a_context_is_known_by_many_words(message, status):
     ],
 )
 def test_each_refusal_has_its_kind(status, message, code, kind):
-    failure = Refusal(status=status, message=message, code=code).failure(model="m", place="u")
+    failure = refused(status, message, code=code, model="m", place="u")
     assert (failure.error.kind, failure.again) == (kind, kind in ("rate", "server"))
 
 

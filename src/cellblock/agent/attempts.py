@@ -10,7 +10,7 @@ import anyio
 
 from cellblock.agent.loop import Loop
 from cellblock.agent.result import RunResult
-from cellblock.agent.setting import Setting
+from cellblock.agent.signals import Setting
 from cellblock.errors import CellblockError, ModelError, TaskFailed
 from cellblock.hosting import to_thread
 from cellblock.hosting.unique import unique_word
@@ -30,17 +30,18 @@ async def best_of(
     The others are closed. Where every attempt failed, what the first one raised is raised. What goes wrong beyond that
     ends all of them.
     """
-    branches: list[AsyncSession] = []
+    numbers = range(1, count + 1)
+    logs = {number: EventLog() for number in numbers}
+    branches: dict[int, AsyncSession] = {}
     results: dict[int, RunResult] = {}
     errors: dict[int, CellblockError] = {}
     broken: list[Exception] = []
-    logs = [EventLog() for _ in range(count)]
     kept: AsyncSession | None = None
 
     async def attempt(number: int, session: AsyncSession) -> None:
         memory, log = setting.memory.copy(), logs[number]
         log.held = session._account.share()
-        own = replace(setting, session=session, memory=memory, log=log, attempt=number + 1, tell=None)
+        own = replace(setting, session=session, memory=memory, log=log, attempt=number, tell=None)
         try:
             results[number] = await loop(own).run(again=again)
         except (TaskFailed, ModelError) as error:
@@ -50,45 +51,33 @@ async def best_of(
             tasks.cancel_scope.cancel()
 
     try:
-        for number in range(count):
-            branches.append(await branch_of(setting.session, f"attempt-{number + 1}"))
+        for number in numbers:
+            branches[number] = await branch_of(setting.session, f"attempt-{number}")
         async with anyio.create_task_group() as tasks:
-            for number, branch in enumerate(branches):
+            for number, branch in branches.items():
                 tasks.start_soon(attempt, number, branch)
-        for number, log in enumerate(logs):
+        for number, log in logs.items():
             for event in log:
                 row = dict(event)
-                await setting.log.add(row.pop("event"), attempt=number + 1, **row)
+                await setting.log.add(row.pop("event"), attempt=number, **row)
         if broken:
             raise broken[0]
-        if not results:
-            await _mark_as(branches[0], setting.session)
-            raise errors[0]
         scores = {number: await _score(result, verifier) for number, result in sorted(results.items())}
-        best = max(scores, key=lambda number: (scores[number], -number))
-        await setting.log.add(
-            "decision",
-            size=0,
-            step=None,
-            kind="attempt kept",
-            reason=f"{best + 1} of {count}",
-            scores=[scores.get(n) for n in range(count)],
-        )
-        kept = branches[best]
-        await _mark_as(kept, setting.session)
-        results[best].log = setting.log
+        best = max(scores, key=lambda number: (scores[number], -number), default=1)
+        if branches[best].private:
+            await setting.session.mark_private(branches[best].private)
+        if not results:
+            raise errors[best]
+        reason = f"{best} of {count}"
+        all_scores = [scores.get(number) for number in numbers]
+        await setting.log.add("decision", size=0, step=None, kind="attempt kept", reason=reason, scores=all_scores)
+        kept, results[best].log = branches[best], setting.log
         return results[best], kept
     finally:
         with anyio.CancelScope(shield=True):
-            for branch in branches:
+            for branch in branches.values():
                 if branch is not kept:
                     await drop(branch)
-
-
-async def _mark_as(branch: AsyncSession, session: AsyncSession) -> None:
-    """Mark the session as private where the branch was."""
-    if branch.private:
-        await session.mark_private(branch.private)
 
 
 async def _score(result: RunResult, verifier: Verifier | None) -> float:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from types import ModuleType
 from typing import Any, Literal, Self, TypeVar
 
 from cellblock import __version__
-from cellblock.agent import briefing, describing, spans
 from cellblock.agent.attempts import Verifier, best_of, branch_of, drop
 from cellblock.agent.context import Context
-from cellblock.agent.freezing import frozen_after
 from cellblock.agent.loop import Loop, answered
 from cellblock.agent.memory import AgentMemory
-from cellblock.agent.prompts import Prompts
-from cellblock.agent.recording import accepting
+from cellblock.agent.prompts import Prompts, contents, handed_over, system
+from cellblock.agent.recording import accepting, describe_files, describe_inputs, python_version
 from cellblock.agent.result import RunResult, Step, how_ended
-from cellblock.agent.setting import Setting, Tell, present
-from cellblock.agent.signals import NAMES
-from cellblock.agent.trace import Trace
+from cellblock.agent.signals import NAMES, Setting, Tell, current
+from cellblock.agent.task import Task, frozen_after
+from cellblock.agent.trace import Trace, blocking_stream, stream
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container
 from cellblock.errors import CellblockError
@@ -32,7 +30,7 @@ from cellblock.models import Connected, connect
 from cellblock.network import destinations
 from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
-from cellblock.observe.spans import Spans, spans_for
+from cellblock.observe.spans import Span, Spans, spans_for
 from cellblock.policy import Policy
 from cellblock.session.arguments import modules_of
 from cellblock.session.blocking import Session
@@ -46,8 +44,7 @@ from cellblock.walls import TrustLevel, Walls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cellblock.agent.comparing import Replay
-    from cellblock.agent.task import Task
+    from cellblock.agent.replay import Replay
 
 One = TypeVar("One")
 
@@ -142,7 +139,7 @@ class CodeAgent:
 
     @property
     def limits(self) -> ExecutionLimits:
-        """Those of its sessions and its runs."""
+        """Limits of its sessions and its runs."""
         return self._workplace.limits
 
     @property
@@ -192,9 +189,7 @@ class CodeAgent:
     @property
     def task(self) -> Task:
         """`@agent.task` makes a typed function whose body this agent fulfils; see `cellblock.agent.task`."""
-        from cellblock.agent.task import Task
-
-        return Task(self)
+        return Task(self.arun, self.require_free)
 
     def as_tool(self, *, name: str = "ask_agent", description: str = "", on_branch: bool = False) -> Callable[..., Any]:
         """This agent as a function that another agent's code can call with a task, and that returns the answer.
@@ -204,7 +199,8 @@ class CodeAgent:
         """
 
         async def ask(task: str) -> object:
-            caller = present.get(None)
+            step = current.get(None)
+            caller = None if step is None else step.setting
             if caller is not None and caller.depth >= _DEEPEST:
                 raise RecursionError(f"agents already ask one another {_DEEPEST} levels deep")
             session = await branch_of(caller.session, name) if on_branch and caller is not None else None
@@ -250,7 +246,7 @@ class CodeAgent:
         a file for the events, a line of JSON each. `tell` is called with what happens, as it does. `session` is one of
         the caller's to work in, opened with `tools=agent.tools`, for `run` a `Session`; it is not closed here.
         `freezes`: in a stored session, functions keep from the end of this run on the values of the names that they
-        read; see `cellblock.agent.freezing`.
+        read; see `cellblock.agent.task.frozen_after`.
 
         Raises `TaskFailed` if the model says that the task cannot be done, `ModelError` if the model gives no answer.
         """
@@ -259,28 +255,28 @@ class CodeAgent:
         if type(attempts) is not int or attempts < 1:
             raise ValueError(f"attempts must be a whole number of at least 1, not {attempts!r}")
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
-        inputs, contents = inputs or {}, await briefing.contents(files or {})
+        inputs, written = inputs or {}, await contents(files or {})
         for name in inputs:
             self.require_free(name)
         async with self._logged(self._new_log(log)) as events:
-            described = partial(self._described, task, attempts, inputs, contents, accept)
-            await events.add("run", described)
-            async with self.model, self._workplace.session(session) as (working, again), self._span() as span:
-                setting = self._setting(working, events, tell)
-                asked = await briefing.handed_over(self.prompts, working, task, inputs, contents)
-                cells = await to_thread.run_sync(  # of a session that was resumed they are read from the store
-                    lambda: max((cell.number for cell in working.notebook), default=0)
-                )
-                await events.add("begin", asked=asked, again=again, cells=cells)
-                loop = partial(self._loop, asked=asked, task=task, accept=accept)
-                async with frozen_after(working, events) if freezes else nullcontext():
-                    if attempts == 1:
-                        result = await loop(setting).run(again=again)
-                    else:
-                        result, kept = await best_of(attempts, setting, loop, verifier, again=again)
-                        await self._workplace.keep(working, kept)
-                        self.memory = result.memory if self.state is not None else self.memory
-                spans.note_result(span, result)
+            await events.add("run", partial(self._description, task, attempts, inputs, written, accept is not None))
+            async with self.model, self._workplace.session(session) as (working, again):
+                with self._span() as span:
+                    setting = self._setting(working, events, tell, accept)
+                    asked = await handed_over(self.prompts, working, task, inputs, written)
+                    cells = await to_thread.run_sync(  # of a session that was resumed they are read from the store
+                        lambda: max((cell.number for cell in working.notebook), default=0)
+                    )
+                    await events.add("begin", asked=asked, again=again, cells=cells)
+                    loop = partial(self._loop, task=task, asked=asked)
+                    async with frozen_after(working, events) if freezes else nullcontext():
+                        if attempts == 1:
+                            result = await loop(setting).run(again=again)
+                        else:
+                            result, kept = await best_of(attempts, setting, loop, verifier, again=again)
+                            await self._workplace.keep(working, kept)
+                            self.memory = result.memory if self.state is not None else self.memory
+                    span.result(len(result.steps), result.tokens, partial=result.partial)
         return answered(result, self.on_limit)
 
     def resume(self, log: str | os.PathLike[str], **options: Any) -> RunResult:
@@ -303,21 +299,22 @@ class CodeAgent:
         from cellblock.agent.past import past_run
         from cellblock.agent.resuming import Resumed, require_resumable
 
-        require_resumable(await past_run(log), self._described("", 1, {}, {}, accept), log)
-        async with self._workplace.session(None) as (working, _), self.model, self._span() as span:
-            # whoever has the session writes the log
-            past = await past_run(log)
-            async with self._logged(past.log.reopened(self._redactor)) as events:
-                require_resumable(past, self._described("", 1, {}, {}, accept), log)
-                await events.add("resume", size=0, version=__version__)
-                if self._verbose:
-                    tell = Trace(self.limits.max_steps, tell, before=len(past.attempt(1).ended_steps()))
-                setting = self._setting(working, events, tell)
-                setting.accept = None if accept is None else accepting(accept)
-                context, before = self._context(past.asked), past.attempt(1)
-                loop = Resumed(setting, past.run["task"], context, past=before, last=past.last_number)
-                result = await loop.resume()
-                spans.note_result(span, result)
+        agent = {**self._workplace.description(), "accepts": accept is not None}
+        require_resumable(await past_run(log), agent, log)
+        async with self._workplace.session(None) as (working, _), self.model:
+            past = await past_run(log)  # again: only the program that holds the session writes the log
+            with self._span() as span:
+                async with self._logged(past.log.reopened(self._redactor)) as events:
+                    require_resumable(past, agent, log)
+                    await events.add("resume", size=0, version=__version__)
+                    before = past.attempt(1)
+                    if self._verbose:
+                        tell = Trace(self.limits.max_steps, tell, before=len(before.ended_steps()))
+                    setting = self._setting(working, events, tell, accept)
+                    context = self._context(past.asked)
+                    loop = Resumed(setting, past.run["task"], context, past=before, last=past.last_number)
+                    result = await loop.resume()
+                span.result(len(result.steps), result.tokens, partial=result.partial)
         return answered(result, self.on_limit)
 
     def replay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
@@ -327,7 +324,7 @@ class CodeAgent:
         return replay(*logs, agent=self, **options)
 
     async def areplay(self, *logs: str | os.PathLike[str], **options: Any) -> Replay:
-        """The same; `cellblock.agent.replay.areplay` has the options."""
+        """The async twin of `replay`; `cellblock.agent.replay.areplay` has the options."""
         from cellblock.agent.replay import areplay
 
         return await areplay(*logs, agent=self, **options)
@@ -337,15 +334,11 @@ class CodeAgent:
 
         A caller that stops iterating before the end ends the run.
         """
-        from cellblock.agent.streaming import blocking
-
-        return blocking(partial(self.arun, task, **options))
+        return blocking_stream(partial(self.arun, task, **options))
 
     def astream(self, task: str, **options: Any) -> AsyncGenerator[str | Event | Step | RunResult, None]:
         """The async twin of `stream`."""
-        from cellblock.agent.streaming import told
-
-        return told(partial(self.arun, task, **options))
+        return stream(partial(self.arun, task, **options))
 
     def close(self) -> None:
         """End the session of an agent that has a state. It opens again with the next run."""
@@ -373,11 +366,9 @@ class CodeAgent:
         provider, content = self._telemetry
         return spans_for(provider, self._redactor, content=content, version=__version__)
 
-    @asynccontextmanager
-    async def _span(self) -> AsyncIterator[spans.Span]:
+    def _span(self) -> AbstractContextManager[Span]:
         level, name = self._workplace.options["trust_level"], self._workplace.name
-        with spans.of_run(self._spans(), type(self).__name__, self.model, level=level, session=name) as span:
-            yield span
+        return self._spans().run(type(self).__name__, self.model, level=level, session=name)
 
     def _new_log(self, path: str | os.PathLike[str] | None) -> EventLog:
         return EventLog(path, redactor=self._redactor)
@@ -396,8 +387,14 @@ class CodeAgent:
         finally:
             events.close()
 
-    def _setting(self, session: AsyncSession, events: EventLog, tell: Tell | None) -> Setting:
-        caller, events.held = present.get(None), session._account.share()
+    def _setting(
+        self,
+        session: AsyncSession,
+        events: EventLog,
+        tell: Tell | None,
+        accept: Callable[[object], object] | None,
+    ) -> Setting:
+        caller, events.held = current.get(None), session._account.share()
         return Setting(
             model=self.model,
             session=session,
@@ -406,38 +403,36 @@ class CodeAgent:
             prompts=self.prompts,
             limits=self.limits,
             verify=self.verify_completion,
+            accept=None if accept is None else accepting(accept),
             tell=tell,
             spans=self._spans(),
-            depth=0 if caller is None else caller.depth + 1,
+            depth=0 if caller is None else caller.setting.depth + 1,
         )
 
-    def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
-        setting.accept = None if accept is None else accepting(accept)
+    def _loop(self, setting: Setting, *, task: str, asked: str) -> Loop:
         return Loop(setting, task, self._context(asked))
 
     def _context(self, asked: str) -> Context:
-        return Context(briefing.system(self.prompts, self._workplace), asked, budget=self._context_characters)
+        place = self._workplace
+        text = system(self.prompts, place.registry, place.limits, place.options)
+        return Context(text, asked, budget=self._context_characters)
 
-    def _described(
-        self,
-        task: str,
-        attempts: int,
-        inputs: Mapping[str, object],
-        files: Mapping[str, bytes],
-        accept: Callable[[object], object] | None,
-    ) -> dict[str, Any]:
+    def _description(
+        self, task: str, attempts: int, inputs: Mapping[str, object], files: Mapping[str, bytes], accepts: bool
+    ) -> dict[str, object]:
+        """A run's description for its log: all that it takes to do it again, as far as a log can hold it."""
         return {
             "format": FORMAT,
             "version": __version__,
-            "python": describing.python_told(),
+            "python": python_version(),
             "task": task,
             "model": self.model.name,
-            **describing.workplace_told(self._workplace),
+            **self._workplace.description(),
             "verify": self.verify_completion,
-            "accepts": accept is not None,
+            "accepts": accepts,
             "attempts": attempts,
-            "inputs": describing.inputs_told(inputs),
-            "files": describing.files_told(files),
+            "inputs": describe_inputs(inputs),
+            "files": describe_files(files),
         }
 
     def _register(self, register: Callable[[One], None], one: One) -> One:

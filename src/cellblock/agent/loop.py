@@ -9,19 +9,18 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from cellblock.agent import observing, spans
-from cellblock.agent.context import Context
-from cellblock.agent.memory import AgentMemory, Lent
+from cellblock.agent.context import Context, approach, losses, outcome, previews, worth_a_look
+from cellblock.agent.memory import AgentMemory, BoundMemory
 from cellblock.agent.parse import NoCode, read
 from cellblock.agent.recording import to_plain, value_of
-from cellblock.agent.result import Decision, RunResult, Step, kept
-from cellblock.agent.setting import Setting, present
-from cellblock.agent.signals import Said, said
+from cellblock.agent.result import Decision, RunResult, Step, kept, step_of
+from cellblock.agent.signals import Setting, Signals, current
 from cellblock.cell import Cell, CellError
 from cellblock.errors import CellblockError, ModelError, StepLimitReached, TaskFailed
 from cellblock.events import Done
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.models import Reply, Tokens
+from cellblock.observe.spans import Operation, Span
 from cellblock.text import represent
 
 _SAME_AGAIN = 2
@@ -50,7 +49,7 @@ class Answer:
     verified_by: str | None
 
     def confirmed(self, number: int) -> Answer:
-        """The same, once a step has checked it."""
+        """The answer, marked as checked by a step."""
         return Answer(self.value, self.verified_by or f"cell {number} checked it")
 
 
@@ -68,10 +67,10 @@ class Loop:
     _exploration: Exploration | None = None
     _unverified: Answer | None = None
     _noted: dict[str, Any] = field(default_factory=lambda: notes(AgentMemory()))
-    _lent: Lent = field(init=False)
+    _memory: BoundMemory = field(init=False)
 
     def __post_init__(self) -> None:
-        self._lent = Lent(self.setting.memory, self.setting.session)
+        self._memory = BoundMemory(self.setting.memory, self.setting.session)
 
     async def run(self, *, again: bool = False) -> RunResult:
         """Step by step to the answer. `again`: the session has run agents before.
@@ -79,7 +78,7 @@ class Loop:
         `TaskFailed` where the model says so; `ModelError` where the model cannot be had; at the step limit a result
         that is `partial`.
         """
-        await self._lent.begin(again=again)
+        await self._memory.begin(again=again)
         self._types = self.setting.session.types
         return await self._on()
 
@@ -107,6 +106,10 @@ class Loop:
     async def _act(self, number: int, reply: Reply) -> Answer | None:
         """Act on a reply of the model; the answer, if this is it."""
         self.context.reply(reply.text)
+        if number in self.setting.interrupted:
+            reason = "This cell had not ended when its program did, and is not run again."
+            await self._note_no_cell(number, reply, "interrupted", reason)
+            return None
         code = await off_loop(len(reply.text), read, reply)
         if isinstance(code, NoCode):
             await self._note_no_cell(number, reply, "no code", code.reason)
@@ -115,8 +118,8 @@ class Loop:
             reason = "This code has failed twice, and was not run again. Try another approach."
             await self._note_no_cell(number, reply, "not run again", reason, code.source)
             return None
-        step, speech = await self._execute(number, reply, code.source)
-        return await self._judge(step, speech, code.remark)
+        step, signals = await self._execute(number, reply, code.source)
+        return await self._judge(step, signals, code.remark)
 
     async def _reply(self, number: int) -> Reply:
         """The model's reply; to a shorter context where its window is too small."""
@@ -126,7 +129,7 @@ class Loop:
             try:
                 with self._span("chat", self.setting.model.name, number) as span:
                     reply = await self.setting.model.reply(messages, [], self.setting.tell)
-                    await span.add(spans.note_reply, messages, reply)
+                    await span.add(Span.reply, messages, reply)
                 break
             except ModelError as error:
                 if not error.context_too_long or self.context.budget < size // 8:
@@ -139,47 +142,37 @@ class Loop:
         await self.setting.log.add("reply", step=number, requests=calls, **told)
         return reply
 
-    async def _execute(self, number: int, reply: Reply, source: str) -> tuple[Step, Said]:
+    async def _execute(self, number: int, reply: Reply, source: str) -> tuple[Step, Signals]:
         """Run a cell; what it said."""
-        session, speech = self.setting.session, Said(number, accept=self.setting.accept)
-        await self._lent.before(source)
+        session, signals = self.setting.session, Signals(self.setting, number)
+        await self._memory.before(source)
         state = session.checkpoint()
-        tokens = said.set(speech), present.set(self.setting)
+        token = current.set(signals)
         try:
             with self._span("execute_tool", "python", number) as span:
                 cell = await self._run(source)
-                await span.add(spans.note_cell, cell)
+                await span.add(Span.cell, cell)
         finally:
-            said.reset(tokens[0])
-            present.reset(tokens[1])
+            current.reset(token)
         if cell.rolled_back:
-            self._lent.went_back()
-        await self._lent.after()
-        for kind, text in speech.notes:
+            self._memory.went_back()
+        await self._memory.after()
+        for kind, text in signals.notes:
             self.setting.memory.observe(f"{kind}: {text}")
-        self._follow_exploration(speech.notes, state, number, ok=cell.ok)
-        step = Step(
-            number=number,
-            text=reply.text,
-            code=source,
-            output=cell.text,
-            cell=cell,
-            signals=tuple(speech.notes),
-            tokens=reply.tokens,
-        )
-        return step, speech
+        self._follow_exploration(signals.notes, state, number, ok=cell.ok)
+        return step_of(number, reply, cell, code=source, signals=tuple(signals.notes)), signals
 
-    def _follow_exploration(self, said: Iterable[tuple[str, str]], state: str, number: int, *, ok: bool) -> None:
+    def _follow_exploration(self, notes: Iterable[tuple[str, str]], state: str, number: int, *, ok: bool) -> None:
         """Begin or end the trying out of steps, as a cell has said."""
-        for kind, text in said:
+        for kind, text in notes:
             if kind == "explore" and self._exploration is None:
                 self._exploration = Exploration(text, state, number)
             elif kind == "commit" and ok:
                 self._exploration = None
 
-    def _span(self, operation: spans.Operation, what: str, number: int) -> AbstractContextManager[spans.Span]:
+    def _span(self, operation: Operation, what: str, number: int) -> AbstractContextManager[Span]:
         one = self.setting
-        return spans.of_step(one.spans, operation, what, step=number, attempt=one.attempt, model=one.model)
+        return one.spans.step(operation, what, step=number, attempt=one.attempt, model=one.model)
 
     async def _run(self, source: str) -> Cell:
         if (tell := self.setting.tell) is None:
@@ -193,21 +186,21 @@ class Loop:
 
     # ------------------------------------------------------------------------ what follows
 
-    async def _judge(self, step: Step, speech: Said, remark: str) -> Answer | None:
+    async def _judge(self, step: Step, signals: Signals, remark: str) -> Answer | None:
         """Decide what follows for the run from a cell that was run."""
         assert step.cell is not None
         cell, checked = step.cell, self._unverified
         given: Answer | None = None
         remarks = [remark] if remark else []
-        if speech.failure is not None:
-            await self._note(replace(step, decision="failed"), "", failure=speech.failure)
-            raise given_up(speech.failure)
+        if signals.failure is not None:
+            await self._note(replace(step, decision="failed"), "", failure=signals.failure)
+            raise given_up(signals.failure)
         if cell.error is not None:
-            await self._fail(step, cell.error, speech, remarks)
+            await self._fail(step, cell.error, signals, remarks)
             return None
         self._failures.clear()  # what failed may work by now
-        if speech.answered:
-            given = Answer(speech.answer, speech.verified_by)
+        if signals.answered:
+            given = Answer(signals.answer, signals.verified_by)
             if not self.setting.verify or checked is not None:
                 await self._note(replace(step, decision="answered"), "", given)
                 return given
@@ -218,18 +211,18 @@ class Loop:
         await self._observe(step, remarks, given)
         return None
 
-    async def _fail(self, step: Step, error: CellError, speech: Said, remarks: list[str]) -> None:
+    async def _fail(self, step: Step, error: CellError, signals: Signals, remarks: list[str]) -> None:
         """Show the model a cell's failure, and undo what was explored, where the level can."""
         decision = step.decision
         explored, self._exploration = self._exploration, None
-        self.setting.memory.fail(observing.approach(step.code, error))
+        self.setting.memory.fail(approach(step.code, error))
         if self._unverified is None:
             self._failures[step.code] += 1
         else:  # a check, which may fail for one answer after the other
             decision = decision or "not confirmed"
             remarks.append("So the answer does not hold, and was not given. Mend it.")
             self._unverified = None
-        if speech.answered:
+        if signals.answered:
             remarks.append("final_answer was called, but its cell failed: call it again in a cell that does not.")
         if explored is not None:
             self.setting.memory.observe(f"explored and given up: {explored.text}")
@@ -253,7 +246,7 @@ class Loop:
             kind, told = "not rolled back", f"{explored.since} could not be undone, and stays."
         else:
             kind, told = "rolled back", f"{explored.since} was undone, names and files."
-            self._lent.went_back()
+            self._memory.went_back()
         await self._decide(number, kind, told, **({"why": why} if why else {}))
         self.context.observe(told)
         return not why
@@ -267,17 +260,17 @@ class Loop:
         new = {name for name, kind in types.items() if self._types.get(name) != kind}
         self._types = types
         state = ""
-        if explored is None and observing.worth_a_look(types, new):
+        if explored is None and worth_a_look(types, new):
             # right after a cell a question waits until its frozen copy was made
-            state = observing.previews(await self.setting.session.names(), new)
+            state = previews(await self.setting.session.names(), new)
         if self._failures[step.code] == _SAME_AGAIN:
             remarks = [*remarks, "The same code has failed before. Try another approach."]
         shown = self.setting.prompts.fill(
             "observation",
-            outcome=observing.outcome(step.cell),
+            outcome=outcome(step.cell),
             output=step.output,
             state=state,
-            remarks="\n".join([*observing.remarks(step.cell), *remarks]),
+            remarks="\n".join([*losses(step.cell), *remarks]),
             left=self._left(step.number),
         )
         await self._note(step, shown, given, explored=explored)
@@ -314,7 +307,7 @@ class Loop:
             await self._decide(step.number, step.decision, shown)
         else:
             more = {"failure": failure, "undoes": explored and explored.step, "memory": await self._newly_noted()}
-            await self.setting.log.add("cell", partial(_told, step, cell, shown, given, more))
+            await self.setting.log.add("cell", partial(_cell_event, step, cell, shown, given, more))
             if explored is not None and not await self._go_back(step.number, explored):
                 step = replace(step, decision="" if step.decision == "rolled back" else step.decision)
             step = replace(step, cell=await off_loop(LARGE, kept, cell, self.setting.session.notebook))
@@ -323,9 +316,8 @@ class Loop:
             self.setting.tell(step)
 
     async def _note_no_cell(self, number: int, reply: Reply, decision: Decision, shown: str, code: str = "") -> None:
-        """The same of a step that ran none."""
-        step = Step(number=number, text=reply.text, code=code, output="", decision=decision, tokens=reply.tokens)
-        await self._note(step, shown)
+        """`_note` for a step that ran no cell."""
+        await self._note(step_of(number, reply, code=code, decision=decision), shown)
 
     async def _newly_noted(self) -> dict[str, Any] | None:
         """The memory, where that is not what the log has."""
@@ -341,7 +333,7 @@ class Loop:
     async def _end(self, found: Answer | None, reason: str, *, partial: bool = False) -> RunResult:
         """The result, once memory is as it stays."""
         answer = found or Answer(None, None)
-        await self._lent.end()
+        await self._memory.end()
         told = {
             "verified_by": answer.verified_by,
             "steps": len(self.steps),
@@ -362,7 +354,7 @@ class Loop:
         )
 
 
-def _told(step: Step, cell: Cell, shown: str, given: Answer | None, more: Mapping[str, Any]) -> dict[str, Any]:
+def _cell_event(step: Step, cell: Cell, shown: str, given: Answer | None, more: Mapping[str, Any]) -> dict[str, Any]:
     """A step's cell, and the answer that it gave, as a log keeps them."""
     return {
         "step": step.number,

@@ -1,7 +1,7 @@
-"""Notes of an agent while it works: the host's own, and lent to the model's code as the name `memory`.
+"""Notes of an agent while it works, which the model's code has as `memory`.
 
-The host's is the truth: what the loop adds is put into the namespace before a cell that may look, and what a cell did
-to it is read back afterwards. So it outlives everything that is rolled back.
+The host holds them: it puts them into the namespace before a cell that may look, and reads back afterwards what the
+cell did to them. So they outlive everything that is rolled back.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class AgentMemory:
         return AgentMemory(dict(self.variables), list(self.observations), list(self.failed_approaches))
 
 
-class Lent:
-    """A memory as it stands in a session's namespace.
+class BoundMemory:
+    """A memory, bound to the name `memory` in a session's namespace.
 
-    Costs a cell nothing unless its source, or an earlier one, says `memory`. Its texts are read after each cell, its
+    Costs a cell nothing unless its source, or an earlier one, has that name. Its texts are read after each cell, its
     values when the run ends.
     """
 
@@ -75,51 +75,53 @@ class Lent:
         self._memory = memory
         self._session = session
         self._inside: tuple[list[str], list[str]] | None = None
-        self._spoken_of = False
+        """The texts in the namespace; None where they are not known."""
+        self._used = False
 
     async def begin(self, *, again: bool) -> None:
-        """Bind the name; in a session that had it before, `again`, what it holds there is taken up."""
+        """Bind the name; `again`, in a session that had it before, take up what is there."""
         if again and await self._take():
-            self._spoken_of = await self._was_spoken_of()
+            cells = await to_thread.run_sync(lambda: self._session.notebook.cells)
+            self._used = any("memory" in cell.source for cell in cells)
             await self._take_values()
         else:
             await self._make()
 
     async def resume(self, *, ran: bool) -> None:
-        """In a session that comes from a store: what the host has noted goes before what is there.
+        """Bind the name in a session that comes from a store: the host's notes replace those in the namespace.
 
-        Not where a cell `ran` that the host has not heard of, and that was lent the memory.
+        They do not where a cell `ran` that the host has not heard of, and that was lent the memory.
         """
         kept = self._memory.copy()
         await self.begin(again=True)
-        if not (ran and self._spoken_of):
+        if not (ran and self._used):
             self._memory.observations, self._memory.failed_approaches = kept.observations, kept.failed_approaches
             self.went_back()
-        self._spoken_of = True
+        self._used = True
 
     async def before(self, source: str) -> None:
         """Put into the namespace what the host has noted, where the source may look."""
-        self._spoken_of = self._spoken_of or "memory" in source
-        if self._spoken_of:
+        self._used = self._used or "memory" in source
+        if self._used:
             await self._put()
 
     async def after(self) -> None:
-        """Read what a cell has changed. What is no memory any more is made one again before the next cell."""
-        if self._spoken_of and not await self._take():
+        """Read what a cell has changed. A name that is no memory any more is bound again before the next cell."""
+        if self._used and not await self._take():
             self._inside = None
 
     async def end(self) -> None:
-        """Leave in the namespace, for the next run, what the host has; and take the values from it."""
+        """Leave the host's notes in the namespace for the next run, and take the values from it."""
         await self._put()
-        if self._spoken_of:
+        if self._used:
             await self._take_values()
 
     def went_back(self) -> None:
-        """The namespace is an older one: what the host has is put in again when somebody looks."""
-        self._inside = ([], ["the namespace is an older one"])
+        """Note that the namespace is an older one: the host's notes are put into it before a cell that may look."""
+        self._inside = None
 
     async def _put(self) -> None:
-        """Have the namespace hold what the host has."""
+        """Make the namespace's texts those of the host."""
         observations, failed = self._memory.observations, self._memory.failed_approaches
         if self._inside == (observations, failed):
             return
@@ -132,10 +134,6 @@ class Lent:
             await self._make()
             await self._session.aside(source, step="memory")
         self._inside = (list(observations), list(failed))
-
-    async def _was_spoken_of(self) -> bool:
-        cells = await to_thread.run_sync(lambda: self._session.notebook.cells)
-        return any("memory" in cell.source for cell in cells)
 
     async def _make(self) -> None:
         await self._session.aside(_CLASS, step="memory")

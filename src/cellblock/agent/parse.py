@@ -1,4 +1,4 @@
-"""From a model's reply to the code in it.
+"""Code in a model's reply.
 
 | reply | what is taken |
 |---|---|

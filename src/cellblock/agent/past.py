@@ -20,7 +20,7 @@ from cellblock.values.portable import MalformedValue
 Made = TypeVar("Made")
 
 _MOST_STEPS = 10_000
-"""Of an attempt. Each is another step of the loop, which looks at all before it."""
+"""Most steps of an attempt: each is another step of the loop, which looks at all before it."""
 WITHOUT_CELL = frozenset(("no code", "not run again"))
 _TOKENS = {"input": int, "output": int, "cached": int, "cost": (int, float, None)}
 _NAMES = ("modules", "trusted", "without", "also", "classes", "granted", "functions")
@@ -169,7 +169,7 @@ def reading_log(what: str) -> AbstractContextManager[None]:
 
 
 def call_key(name: str, arguments: object) -> str:
-    """By which a call of a tool is known again; `arguments` as a log has them."""
+    """A key for calls of one tool with the same arguments, which are as a log has them."""
     return write_json([name, arguments])
 
 

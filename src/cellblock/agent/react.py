@@ -11,12 +11,11 @@ from typing import Any, Literal
 import anyio
 
 from cellblock import __version__
-from cellblock.agent import spans
 from cellblock.agent.loop import answered
 from cellblock.agent.memory import AgentMemory
 from cellblock.agent.recording import to_plain
 from cellblock.agent.result import RunResult, Step, how_ended
-from cellblock.agent.setting import Tell
+from cellblock.agent.signals import Tell
 from cellblock.agent.trace import Trace
 from cellblock.agent.workplace import marks_passed
 from cellblock.callers import Caller, callers
@@ -26,7 +25,7 @@ from cellblock.limits import ExecutionLimits
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
 from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
-from cellblock.observe.spans import spans_for
+from cellblock.observe.spans import Operation, Span, Spans, spans_for
 from cellblock.session.hostloop import call
 from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox, ends_this_task
@@ -92,13 +91,13 @@ class ReactAgent:
         messages: list[Message] = [{"role": "system", "content": self._system}, {"role": "user", "content": task}]
         try:
             async with self.model, marks_passed(run.mark_private, lambda: run.private):
-                with spans.of_run(run.spans, "ReactAgent", self.model, level=None, session=None) as whole:
+                with run.spans.run("ReactAgent", self.model) as whole:
                     while not run.answered and len(run.steps) < self.limits.max_steps:
                         with run.span("chat", self.model.name) as span:
                             reply = await self.model.reply(messages, run.schemas, tell)
-                            await span.add(spans.note_reply, messages, reply)
+                            await span.add(Span.reply, messages, reply)
                         messages += await run.step(reply)
-                    spans.note_result(whole, run.result())
+                    whole.result(len(run.steps), run.tokens, partial=not run.answered)
             await run.end("answered" if run.answered else "steps used up")
         except BaseException as error:
             await run.end(how_ended(error))
@@ -109,7 +108,7 @@ class ReactAgent:
             events.close()
         return answered(run.result(), self.on_limit)
 
-    def _spans(self) -> spans.Spans:
+    def _spans(self) -> Spans:
         provider, content = self._telemetry
         return spans_for(provider, self._redactor, content=content, version=__version__)
 
@@ -133,7 +132,7 @@ class _Run:
         self._events = events
         self._limits = agent.limits
         self._tell = tell
-        self._tokens = Tokens()
+        self.tokens = Tokens()
         self._memory = AgentMemory()
         self.private = ""
         """Why what was answered may be private: tools that are declared outward are refused then. "" where not."""
@@ -141,13 +140,13 @@ class _Run:
         self._asked.mark_by(self.mark_private)
 
     async def mark_private(self, reason: str) -> None:
-        """From now on no tool is called that is declared outward."""
+        """Call no tool from now on that is declared outward."""
         self.private = self._asked.private = self.private or reason
 
     async def step(self, reply: Reply) -> list[Message]:
         """Do what a reply asks for; the messages that follow from it."""
         number = len(self.steps) + 1
-        self._tokens += reply.tokens
+        self.tokens += reply.tokens
         calls = [
             {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.raw}}
             for one in reply.requests
@@ -169,9 +168,9 @@ class _Run:
             self._tell(step)
         return messages
 
-    def span(self, operation: spans.Operation, what: str) -> AbstractContextManager[spans.Span]:
+    def span(self, operation: Operation, what: str) -> AbstractContextManager[Span]:
         """A span of the step that is under way."""
-        return spans.of_step(self.spans, operation, what, step=len(self.steps) + 1, model=self._model)
+        return self.spans.step(operation, what, step=len(self.steps) + 1, model=self._model)
 
     async def _call_all(self, number: int, requests: Sequence[ToolRequest]) -> list[str]:
         """Answers of tools that are called at once, as a model reads it, in the order of the calls."""
@@ -187,29 +186,29 @@ class _Run:
 
     async def _call(self, request: ToolRequest) -> tuple[str, object]:
         """A call's problem ("" for none) and its answer. An exception of the tool is a problem."""
-        tool, error, answer = self._tools.get(request.name), "", None
+        tool = self._tools.get(request.name)
         if tool is None:
-            error = f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}"
-        elif request.arguments is None:
-            error = f"the arguments are no JSON object: {request.raw[:200]}"
-        elif tool.about.outward and self.private:
-            error = f"{request.name}() reaches outside, which cannot be after private data were given: {self.private}"
-        else:
-            if tool.about.private:
-                await self.mark_private(f"{request.name}() was called")
-            # for this task, which ends with the call
-            callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
-            try:
-                with self.span("execute_tool", request.name) as span:
-                    await span.add(_tell, "gen_ai.tool.call.arguments", request.arguments)
-                    answer = await tool.call(request.arguments)
-                    await span.add(_tell, "gen_ai.tool.call.result", answer)
-            except BaseException as raised:  # whatever it is, it is the model's to handle
-                if ends_this_task(raised):
-                    raise
-                said = await off_loop(LARGE, message_of, raised, self._limits.max_output_bytes)  # its own code says it
-                error = f"{type(raised).__name__}: {said}"
-        return error, answer
+            return f"there is no tool {request.name!r}; there are {', '.join(sorted(self._tools))}", None
+        if request.arguments is None:
+            return f"the arguments are no JSON object: {request.raw[:200]}", None
+        if tool.about.outward and self.private:
+            why = f"which cannot be after private data were given: {self.private}"
+            return f"{request.name}() reaches outside, {why}", None
+        if tool.about.private:
+            await self.mark_private(f"{request.name}() was called")
+        # for this task, which ends with the call
+        callers.set((*callers.get(), Caller(self._asked, f"{request.name}()")))
+        try:
+            with self.span("execute_tool", request.name) as span:
+                await span.add(_tell, "gen_ai.tool.call.arguments", request.arguments)
+                answer = await tool.call(request.arguments)
+                await span.add(_tell, "gen_ai.tool.call.result", answer)
+        except BaseException as raised:  # whatever it is, it is the model's to handle
+            if ends_this_task(raised):
+                raise
+            said = await off_loop(LARGE, message_of, raised, self._limits.max_output_bytes)  # its own code says it
+            return f"{type(raised).__name__}: {said}", None
+        return "", answer
 
     async def _told(self, number: int, request: ToolRequest, error: str, answer: object) -> str:
         """A call's outcome as a model reads it, logged."""
@@ -238,12 +237,12 @@ class _Run:
             memory=self._memory,
             partial=not self.answered,
             log=self._events,
-            tokens=self._tokens,
+            tokens=self.tokens,
             notebook=notebook,
         )
 
 
-def _tell(span: spans.Span, name: str, value: object) -> None:
+def _tell(span: Span, name: str, value: object) -> None:
     span.tell(name, to_plain(value) if name == "gen_ai.tool.call.result" else value)
 
 

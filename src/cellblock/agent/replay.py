@@ -6,28 +6,31 @@ called: what is the same then is what the cells, the walls and the loop made of 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import inspect
 import os
-import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from cellblock import __version__
-from cellblock.agent import describing
-from cellblock.agent.briefing import contents
 from cellblock.agent.code import CodeAgent
-from cellblock.agent.comparing import Replay, compare
-from cellblock.agent.context import Context
 from cellblock.agent.loop import Loop
 from cellblock.agent.memory import AgentMemory
-from cellblock.agent.past import Past, PastRun, call_key, past_run, read_as_log, reading_log
-from cellblock.agent.recording import from_plain, is_whole, raised
-from cellblock.agent.setting import Setting
-from cellblock.agent.signals import said
+from cellblock.agent.past import Past, PastRun, PastStep, call_key, past_run, read_as_log, reading_log
+from cellblock.agent.prompts import contents
+from cellblock.agent.recording import (
+    TOO_LARGE,
+    accepting,
+    content_of,
+    digest,
+    exception_of,
+    from_plain,
+    is_whole,
+    python_version,
+)
+from cellblock.agent.signals import Setting, current
 from cellblock.agent.workplace import Workplace
 from cellblock.container import Container, default_image
 from cellblock.errors import LogError, ModelError, TaskFailed
@@ -35,22 +38,54 @@ from cellblock.limits import ExecutionLimits
 from cellblock.models import Message, OnText, Reply, ScriptedModel, ToolSchema
 from cellblock.models.protocol import Unopened
 from cellblock.network import destinations
-from cellblock.observe.log import EventLog
-from cellblock.observe.redaction import BYTES, MASK
+from cellblock.observe.log import Event, EventLog
+from cellblock.observe.redaction import MASK
 from cellblock.policy import Policy
 from cellblock.session.hostloop import call
 from cellblock.session.session import AsyncSession
 from cellblock.session.settings import narrowed
 from cellblock.state import Live
-from cellblock.text import line, text_of, write_json
+from cellblock.text import line, represent, write_json
 from cellblock.tools.stubs import Written
 from cellblock.tools.tool import tool as declared
 from cellblock.values.portable import MalformedValue
 from cellblock.walls import TrustLevel, Walls
 
-_LEFT_OUT = "This cell had not ended when its program did, and is not run again."
+_COMPARED = ("state", "text", "error", "value", "signals", "answer", "lost", "rolled_back", "decision")
+_REGULAR = ("answered", "steps used up", "failed")
+_MOST = 2_000
+
+_Row = tuple[str, object, object]
+"""A difference: its name, the logged value and the replayed one."""
 
 PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing that came out otherwise. `step` is None for the run as a whole; `run` is the place of its log."""
+
+    run: int
+    attempt: int
+    step: int | None
+    what: str
+    logged: str
+    replayed: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Replay:
+    """Outcome of doing runs again. `notes` say what the logs did not hold, and what was not as it was then."""
+
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    cells: int = 0
+    calls: int = 0
+
+    @property
+    def same(self) -> bool:
+        """True if all came out as the logs say."""
+        return not self.differences
 
 
 def replay(*logs: PathLike, agent: CodeAgent | None = None, **options: Any) -> Replay:
@@ -112,13 +147,8 @@ async def areplay(
             if not 1 <= (made := past.run.get("attempts", 0)) <= attempts:
                 hint = f"if you trust it, give attempts={made}"
                 raise LogError(f"the run in {path} was of {made} attempts", hint=hint)
-            await read_as_log(path, _note_versions, past, done)
-            asked = await read_as_log(path, _inputs, past, path, inputs or {})
-            written = await read_as_log(path, _files, past, path, given, done)
-            scripts = await read_as_log(path, _scripts, past, done)
-            with reading_log(f"the run in {line(path)} cannot be done again, its log is"):
-                await replaying.again(past, asked, written, scripts)
-            await read_as_log(path, compare, number, past, await past_run(path, replaying.log), done)
+            await replaying.again(path, past, inputs or {}, given)
+            await read_as_log(path, _compare, number, past, await past_run(path, replaying.log), done)
     return done
 
 
@@ -129,63 +159,57 @@ class _Replaying(CodeAgent):
     """An agent that answers its model and its tools from a log."""
 
     log: EventLog
-    _scripts: Callable[[int], _Script]
+    _done: Replay
+    _scripts: Mapping[int, _Script]
 
     @classmethod
-    def like(cls, agent: CodeAgent, workplace: Workplace) -> Self:
-        """The same agent, elsewhere."""
+    def like(cls, agent: CodeAgent, workplace: Workplace, done: Replay) -> Self:
+        """A copy of an agent that works in `workplace`."""
         made = object.__new__(cls)
         made.__dict__.update(agent.__dict__)
         made.model, made.memory = ScriptedModel([]), AgentMemory()
         made._workplace, made._verbose, made._telemetry = workplace, False, (False, False)
+        made._done = done
         return made
 
     async def again(
-        self,
-        past: PastRun,
-        inputs: Mapping[str, object],
-        files: Mapping[str, bytes],
-        scripts: Callable[[int], _Script],
+        self, path: PathLike, past: PastRun, inputs: Mapping[str, object], files: Mapping[str, bytes]
     ) -> None:
-        """Do a run again; how it ends is in its log."""
-        self._scripts = scripts
+        """Do a run again, with those of these inputs and files that the log lacks; how it ends is in its log."""
+        asked, written = await read_as_log(path, self._prepare, path, past, inputs, files)
         scores = dict(enumerate(past.scores, 1))
-        with contextlib.suppress(TaskFailed, ModelError):  # as the log may have it, too: the two are compared
+        with (
+            reading_log(f"the run in {line(path)} cannot be done again, its log is"),
+            contextlib.suppress(TaskFailed, ModelError),  # as the log may have it, too: the two are compared
+        ):
             await self.arun(
                 past.run["task"],
-                inputs=inputs,
-                files=files,
+                inputs=asked,
+                files=written,
                 attempts=past.run["attempts"],
                 verifier=lambda result: scores.get(result.attempt) or 0.0,
                 accept=(lambda value: value) if past.run["accepts"] else None,
             )
 
+    def _prepare(
+        self, path: PathLike, past: PastRun, inputs: Mapping[str, object], files: Mapping[str, bytes]
+    ) -> tuple[dict[str, object], dict[str, bytes]]:
+        """The inputs and the files of a run; its scripts are made ready."""
+        _note_versions(past, self._done)
+        found = _inputs(past, path, inputs), _files(past, path, files, self._done)
+        self._scripts = {number: _Script(attempt, self._done) for number, attempt in past.attempts.items()}
+        return found
+
     def _new_log(self, path: PathLike | None) -> EventLog:
         self.log = super()._new_log(path)
         return self.log
 
-    def _loop(self, setting: Setting, *, asked: str, task: str, accept: Callable[[object], object] | None) -> Loop:
-        script = self._scripts(setting.attempt)
-        setting.model, setting.answers = script, script.call
-        if accept is not None:
-            accept = script.accept
-        loop = super()._loop(setting, asked=asked, task=task, accept=accept)
-        return _ReplayedLoop(setting, task, loop.context, interrupted=script.interrupted)
-
-
-class _ReplayedLoop(Loop):
-    """The loop, but that cells which had not ended with their host are not run."""
-
-    def __init__(self, setting: Setting, task: str, context: Context, *, interrupted: frozenset[int]) -> None:
-        super().__init__(setting, task, context)
-        self._interrupted = interrupted
-
-    async def _act(self, number: int, reply: Reply) -> Any:
-        if number not in self._interrupted:
-            return await super()._act(number, reply)
-        self.context.reply(reply.text)
-        await self._note_no_cell(number, reply, "interrupted", _LEFT_OUT)
-        return None
+    def _loop(self, setting: Setting, *, task: str, asked: str) -> Loop:
+        script = self._scripts.get(setting.attempt) or _Script(Past(), self._done)
+        setting.model, setting.answers, setting.interrupted = script, script.call, script.interrupted
+        if setting.accept is not None:
+            setting.accept = accepting(script.accept)
+        return super()._loop(setting, task=task, asked=asked)
 
 
 class _Script(Unopened):
@@ -218,16 +242,17 @@ class _Script(Unopened):
 
     def accept(self, value: object) -> object:
         """The value that the host made of an answer."""
-        step = said.get().step
+        step = current.get().step
         if not (left := self._accepts.get(step)):
             raise RuntimeError(f"the log has no answer in step {step} that was checked")
         found = left.popleft()
-        given = value if "error" not in found and not is_whole(found["answer"]) else None
-        return given if given is not None else self._answer(found, f"step {step}: what the host made of the answer")
+        if value is not None and "error" not in found and not is_whole(found["answer"]):
+            return value
+        return self._answer(found, f"step {step}: what the host made of the answer")
 
     def _answer(self, found: Mapping[str, Any], what: str) -> object:
         if "error" in found:
-            raise raised(*found["error"])
+            raise exception_of(*found["error"])
         answer = found["answer"]
         try:
             value = from_plain(answer)
@@ -235,7 +260,7 @@ class _Script(Unopened):
             value, answer = None, {"opaque": ["", "", "redacted"]}
         if isinstance(answer, dict) and "opaque" in answer:
             _, _, reason = answer["opaque"]
-            if reason in (describing.TOO_LARGE, "redacted"):
+            if reason in (TOO_LARGE, "redacted"):
                 self._done.notes.append(f"{what} is not in the log: {line(reason)}")
                 raise RuntimeError(self._done.notes[-1])
             return object()  # it could not cross then, and cannot now
@@ -275,7 +300,7 @@ def _agent_for(
         said = {**{name: own[name] for name in names if own[name]}, **said}
         options = _options(path, run, said, limits or agent._workplace.limits, done)
     workplace = agent._workplace.afresh(ExecutionLimits(**options.pop("limits")), **options)
-    replaying = _Replaying.like(agent, workplace)
+    replaying = _Replaying.like(agent, workplace, done)
     replaying.verify_completion, replaying.on_limit = run["verify"], "return"
     return replaying
 
@@ -363,32 +388,18 @@ def _inputs(past: PastRun, path: PathLike, given: Mapping[str, object]) -> dict[
 def _files(past: PastRun, path: PathLike, given: Mapping[str, bytes], done: Replay) -> dict[str, bytes]:
     found = {}
     for name, told in past.run["files"].items():
-        content = given.get(name, _content(told))
+        content = given.get(name, content_of(told))
         if content is None:
             hint = f"give it: files= (--file LOCAL:{line(name)})"
             raise LogError(f"the file {line(name)!r} is not in {path}", hint=hint)
-        if describing.digest(content) != told["sha256"]:
+        if digest(content) != told["sha256"]:
             done.notes.append(f"the file {line(name)!r} is not the one that the run had")
         found[name] = content
     return found
 
 
-def _content(told: Mapping[str, Any]) -> bytes | None:
-    if "text" in told:
-        return text_of(told["text"], max_chars=sys.maxsize).encode()
-    if "base64" in told and told["base64"] != MASK:
-        return base64.b64decode(told["base64"].removeprefix(BYTES))
-    return None
-
-
-def _scripts(past: PastRun, done: Replay) -> Callable[[int], _Script]:
-    """The scripts of a run's attempts, by their numbers."""
-    made = {number: _Script(attempt, done) for number, attempt in past.attempts.items()}
-    return lambda number: made.get(number) or _Script(Past(), done)
-
-
 def _note_versions(past: PastRun, done: Replay) -> None:
-    run, here = past.run, describing.python_told()
+    run, here = past.run, python_version()
     if run["python"] != here:
         done.notes.append(f"the run was on {line(run['python'])}, and this is {here}")
     if run["version"] != __version__:
@@ -403,3 +414,90 @@ def _note_versions(past: PastRun, done: Replay) -> None:
         done.notes += [
             f"step {number} ended with its program: not replayed" for number in sorted(attempt.interrupted())
         ]
+
+
+# ------------------------------------------------------------------------------- what differs
+
+
+def _compare(run: int, past: PastRun, again: PastRun, done: Replay) -> None:
+    """Add the differences between a logged run and the same one done again."""
+    left_out = {"lost"} if past.run["state"] == "Versioned" else set()  # a live session says nothing of stores
+    compared = [what for what in _COMPARED if what not in left_out]
+
+    def note(attempt: int, step: int | None, rows: Iterable[_Row]) -> None:
+        for what, logged, replayed in rows:
+            found = {"what": what, "logged": _shown(logged), "replayed": _shown(replayed)}
+            done.differences.append(Difference(run=run, attempt=attempt, step=step, **found))
+
+    for number, attempt in sorted(past.attempts.items()):
+        other, interrupted = again.attempt(number), attempt.interrupted()
+        for step in attempt.ended_steps():
+            if step.number not in interrupted:
+                done.cells += step.cell is not None
+                note(number, step.number, _of_step(step, other.steps.get(step.number), compared))
+        note(number, None, _of_end(attempt, other))
+
+
+def _of_step(step: PastStep, other: PastStep | None, compared: Iterable[str]) -> Iterator[_Row]:
+    """Differences in a step."""
+    if other is None or (step.cell is not None and other.cell is None):
+        yield "cell", "ran", "was not run"
+        return
+    if step.cell is not None and other.cell is not None:
+        yield from _differing("", compared, step.cell, other.cell)
+    for added in _beyond(other, step):
+        yield "call", "", added
+    for missing in _beyond(step, other):
+        yield "call", missing, ""
+    given, given_again = ([one["given"] for one in each.accepts] for each in (step, other))
+    if given != given_again:
+        yield "given", given, given_again
+    if step.memory is not None and other.memory is not None:
+        parts = ("observations", "failed_approaches", "variables")
+        yield from _differing("memory.", parts, step.memory, other.memory)
+
+
+def _of_end(past: Past, other: Past) -> Iterator[_Row]:
+    """Differences in the end of an attempt that ended by itself."""
+    if past.end is None or past.end["reason"] not in _REGULAR:
+        return
+    for what in ("reason", "value", "verified_by"):
+        found = None if other.end is None else other.end[what]
+        if past.end[what] != found:
+            yield "ended" if what == "reason" else what, past.end[what], found
+
+
+def _differing(prefix: str, names: Iterable[str], event: Event, other: Event) -> Iterator[_Row]:
+    for name in names:
+        if event[name] != other[name]:
+            yield f"{prefix}{name}", event[name], other[name]
+
+
+def _shown(found: object) -> str:
+    """A part of an event, for people."""
+    if isinstance(found, str):
+        return found[:_MOST]
+    if isinstance(found, dict) and {"type", "message"} == set(found):
+        return f"{found['type']}: {found['message']}"[:_MOST]
+    return write_json(found, escaped=False)[:_MOST]
+
+
+def _beyond(step: PastStep, other: PastStep) -> Iterator[str]:
+    """The calls of tools that the other does not have as often."""
+    for key, calls in step.calls.items():
+        yield from (_call(one["name"], one["arguments"]) for one in calls[len(other.calls.get(key, ())) :])
+
+
+def _call(name: str, arguments: Iterable[object]) -> str:
+    args, kwargs = (_valued(one) for one in arguments)
+    given = [represent(one, max_chars=_MOST) for one in (args if isinstance(args, list) else ())]
+    named = kwargs.items() if isinstance(kwargs, dict) else ()
+    given += [f"{key}={represent(value, max_chars=_MOST)}" for key, value in named]
+    return f"{name}({', '.join(given)})"[:_MOST]
+
+
+def _valued(tree: object) -> object:
+    try:
+        return from_plain(tree)
+    except MalformedValue:
+        return tree

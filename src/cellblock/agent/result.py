@@ -10,7 +10,7 @@ from weakref import ref
 from cellblock.agent.memory import AgentMemory
 from cellblock.cell import Cell, Deferred
 from cellblock.errors import CellblockError
-from cellblock.models import Tokens
+from cellblock.models import Reply, Tokens
 from cellblock.observe.log import EventLog
 from cellblock.outputs import Output, OutputType
 from cellblock.session.notebook import Notebook
@@ -58,6 +58,28 @@ class Step:
     def memory_peak_bytes(self) -> int:
         """Peak memory of its code."""
         return 0 if self.cell is None else self.cell.usage.memory_peak_bytes
+
+
+def step_of(
+    number: int,
+    reply: Reply,
+    cell: Cell | None = None,
+    *,
+    code: str,
+    signals: tuple[tuple[str, str], ...] = (),
+    decision: Decision = "",
+) -> Step:
+    """A step: a reply of the model, and the cell that ran its code, if there is one."""
+    return Step(
+        number=number,
+        text=reply.text,
+        code=code,
+        output="" if cell is None else cell.text,
+        cell=cell,
+        signals=signals,
+        decision=decision,
+        tokens=reply.tokens,
+    )
 
 
 def kept(cell: Cell, notebook: Notebook) -> Cell:

@@ -16,12 +16,11 @@ from cellblock.agent.loop import Answer, Exploration, Loop, given_up
 from cellblock.agent.memory import newest
 from cellblock.agent.past import WITHOUT_CELL, Past, PastRun, PastStep, read_as_log
 from cellblock.agent.recording import from_plain, is_whole
-from cellblock.agent.result import RunResult, Step
-from cellblock.agent.signals import Said
+from cellblock.agent.result import RunResult, step_of
+from cellblock.agent.signals import Signals
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.errors import LogError
 from cellblock.hosting import to_thread
-from cellblock.models import Reply
 from cellblock.text import line
 
 _GONE = (
@@ -111,16 +110,15 @@ class Resumed(Loop):
         reply = past.reply()
         self.tokens += reply.tokens
         self.context.reply(reply.text)
-        step = Step(number=past.number, text=reply.text, code="", output="", tokens=reply.tokens)
         if (event := past.cell) is None:
             decision = next(one for one in past.decisions if one["kind"] in WITHOUT_CELL)
-            self.steps.append(replace(step, decision=decision["kind"]))
+            self.steps.append(step_of(past.number, reply, code="", decision=decision["kind"]))
             self.context.observe(decision["reason"])
             return
         cell = _cell(event)
         signals: Any = tuple((kind, text) for kind, text in event["signals"])
         self.steps.append(
-            replace(step, code=cell.source, output=cell.text, cell=cell, signals=signals, decision=event["decision"])
+            step_of(past.number, reply, cell, code=cell.source, signals=signals, decision=event["decision"])
         )
         if event["shown"]:
             self.context.observe(event["shown"])
@@ -181,12 +179,12 @@ class Resumed(Loop):
     async def _take_memory(self, *, ran: bool) -> None:
         memory = self.setting.memory
         if (event := self.past.memory) is None:
-            await self._lent.begin(again=True)
+            await self._memory.begin(again=True)
             return
         self._noted = {name: event[name] for name in self._noted}
         memory.observations[:] = newest(event["observations"])
         memory.failed_approaches[:] = newest(event["failed_approaches"])
-        await self._lent.resume(ran=ran)
+        await self._memory.resume(ran=ran)
 
     def _unheard(self) -> Cell | None:
         """The cell of which the log has no line: the newest, where that is not one of the log's."""
@@ -208,26 +206,15 @@ class Resumed(Loop):
         if cell is None:
             why = _LOST if past.has_begun else _CHANGED
             await self._note_no_cell(past.number, reply, "not run again", why)
-        else:
-            await self._show_what_ended(past.number, reply, cell)
-        return None
-
-    async def _show_what_ended(self, number: int, reply: Reply, cell: Cell) -> None:
+            return None
         gone = self._is_gone(cell)
-        step = Step(
-            number=number,
-            text=reply.text,
-            code=cell.source,
-            output=cell.text,
-            cell=cell,
-            decision="interrupted",
-            tokens=reply.tokens,
-        )
+        step = step_of(past.number, reply, cell, code=cell.source, decision="interrupted")
         remarks = [_GONE if gone else _UNHEARD]
         if cell.error is not None and not gone:
-            await self._fail(step, cell.error, Said(number), remarks)
+            await self._fail(step, cell.error, Signals(self.setting, step.number), remarks)
         else:
             await self._observe(step, remarks)
+        return None
 
 
 def _cell(event: Any) -> Cell:

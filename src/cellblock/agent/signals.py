@@ -1,7 +1,7 @@
-"""Signals from the model's code to the loop: functions that stand in the namespace of every step.
+"""Surroundings of a run, and the signals of its code: functions that stand in the namespace of every step.
 
-They are functions of the host as any tool is. Which step is spoken of, they find in the context that the step's cell
-was started in, so that attempts on branches, which share their tools, do not hear one another.
+Signals are functions of the host as any tool is. They find the step that they belong to in the context that the step's
+cell was started in: attempts on branches share their tools, and do not hear one another.
 """
 
 from __future__ import annotations
@@ -11,47 +11,85 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from cellblock.agent.memory import AgentMemory
+from cellblock.agent.prompts import Prompts
+from cellblock.agent.result import Step
+from cellblock.events import Event
+from cellblock.limits import ExecutionLimits
+from cellblock.models import Connected
+from cellblock.observe.log import EventLog
+from cellblock.observe.spans import Spans
+from cellblock.session.session import AsyncSession
 from cellblock.text import text_of
 
+Tell = Callable[[str | Event | Step], None]
+"""A function that is called with pieces of the model's text, events of cells, and steps, as they come."""
+
 _NOTHING: Any = object()
+_MOST = 2_000
+"""Characters of a signal's text."""
+_MOST_NOTES = 100
+"""Most signals of one cell."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Setting:
+    """Surroundings of one run of the loop.
+
+    `accept` checks an answer: it returns the answer, or raises what is wrong with it. `depth` counts the agents
+    that asked for this one, one through another.
+    """
+
+    model: Connected
+    session: AsyncSession
+    log: EventLog
+    memory: AgentMemory
+    prompts: Prompts
+    limits: ExecutionLimits
+    verify: bool = False
+    accept: Callable[[object], object] | None = None
+    answers: Callable[[int, str, list[object]], object] | None = None
+    """The log that answers calls of tools in their place, when it is replayed."""
+    interrupted: frozenset[int] = frozenset()
+    """Steps of a replayed log whose cells had not ended when their program did: they are not run."""
+    tell: Tell | None = None
+    spans: Spans = field(default_factory=Spans)
+    attempt: int = 1
+    depth: int = 0
 
 
 @dataclass(slots=True)
-class Said:
-    """Signals of one step's code. `accept` checks an answer, raises what is wrong with it, and gives it back."""
+class Signals:
+    """Signals of one step's code. `notes` are uncertain, explore and commit, in their order, with their texts."""
 
+    setting: Setting
     step: int
-    accept: Callable[[object], object] | None = None
     answer: Any = _NOTHING
     verified_by: str | None = None
     failure: str | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)
-    """uncertain, explore and commit, in their order, with their texts."""
 
     @property
     def answered(self) -> bool:
         return self.answer is not _NOTHING
 
 
-said: ContextVar[Said] = ContextVar("said")
-
-_MOST = 2_000
-_MOST_NOTES = 100
-"""Of one cell."""
+current: ContextVar[Signals] = ContextVar("current")
+"""The step whose cell calls a function of the host."""
 
 
 def final_answer(value: Any, verified_by: str | None = None) -> None:
     """Give the answer to the task. It counts when the cell that calls this ends without an error."""
-    step = said.get()
-    if step.accept is not None:
-        value = step.accept(value)
+    step = current.get()
+    if step.setting.accept is not None:
+        value = step.setting.accept(value)
     step.answer = value
     step.verified_by = None if verified_by is None else text_of(verified_by, max_chars=_MOST)
 
 
 def task_fail(reason: str) -> None:
     """Say that the task cannot be done, and why."""
-    said.get().failure = text_of(reason, max_chars=_MOST)
+    current.get().failure = text_of(reason, max_chars=_MOST)
 
 
 def uncertain(text: str) -> None:
@@ -70,7 +108,7 @@ def commit(text: str) -> None:
 
 
 def _note(kind: str, text: object) -> None:
-    notes = said.get().notes
+    notes = current.get().notes
     if len(notes) >= _MOST_NOTES:
         raise ValueError(f"this cell has said {_MOST_NOTES} things already: say what matters, in a text for all of it")
     notes.append((kind, text_of(text, max_chars=_MOST)))

@@ -17,21 +17,23 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from types import CodeType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from cellblock.agent.loop import answered
-from cellblock.errors import needing
+from cellblock.agent.result import RunResult
+from cellblock.errors import CellblockError, ModelError, TaskFailed, needing
+from cellblock.observe.log import EventLog
 from cellblock.session.hostloop import call
+from cellblock.session.session import AsyncSession
+from cellblock.state import Versioned
 from cellblock.text import misfits, represent
-from cellblock.tools.annotations import known
+from cellblock.tools.schema import known
 from cellblock.tools.stubs import function_stub
 from cellblock.values.forms import EnumName, Opaque, Record
-
-if TYPE_CHECKING:
-    from cellblock.agent.code import CodeAgent
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,8 +42,10 @@ R = TypeVar("R")
 class Task:
     """Makes functions of one agent; `agent.task`."""
 
-    def __init__(self, agent: CodeAgent) -> None:
-        self._agent = agent
+    def __init__(self, run: Callable[..., Awaitable[RunResult]], require_free: Callable[[str], None]) -> None:
+        """`run` and `require_free` are methods of the agent."""
+        self._run = run
+        self._require_free = require_free
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """A function with the same signature, sync or async as the given one is, that asks the agent. Warns where the
@@ -56,14 +60,14 @@ class Task:
             warnings.warn(f"the body of {function.__name__} is never run: the agent takes its place", stacklevel=2)
         signature = inspect.signature(function)
         for name in signature.parameters:
-            self._agent.require_free(name)
+            self._require_free(name)
         accept = validator(_returned(function), function.__name__)
         asked = _asked(function)
 
         def prepared(*args: Any, **kwargs: Any) -> Callable[..., Any]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
-            return partial(self._agent.arun, asked, inputs=bound.arguments, accept=accept, freezes=True)
+            return partial(self._run, asked, inputs=bound.arguments, accept=accept, freezes=True)
 
         if inspect.iscoroutinefunction(function):
 
@@ -187,3 +191,108 @@ def _shown(annotation: Any) -> str:
     if isinstance(annotation, type):
         return annotation.__name__
     return represent(annotation, max_chars=500).replace("typing.", "")
+
+
+# ------------------------------------------------------------------------ the end of a task
+
+_FREEZE = """
+def __freeze(names):
+    from builtins import Exception, TypeError, ValueError, any, classmethod, dict, enumerate, id, isinstance, list
+    from builtins import map, property, set, setattr, staticmethod, tuple, type, vars
+    FunctionType, CodeType = (lambda: 0).__class__, (lambda: 0).__code__.__class__
+    frozen, made, seen, failed = {}, {}, set(), []
+
+    def read(code):
+        for name in code.co_names:
+            if name in names and name not in frozen:
+                frozen[name] = names[name]
+                frozen[name] = of(names[name])
+        for one in code.co_consts:
+            if isinstance(one, CodeType):
+                read(one)
+
+    def of(value):
+        kind = type(value)
+        if kind is FunctionType:
+            return of_function(value) if value.__globals__ is names else value
+        if kind is staticmethod or kind is classmethod:
+            return kind(of(value.__func__))
+        if kind is property:
+            return property(of(value.fget), of(value.fset), of(value.fdel), value.__doc__)
+        if id(value) in seen:
+            return value
+        if isinstance(value, type) and value.__module__ == names["__name__"]:
+            seen.add(id(value))
+            for key, one in list(vars(value).items()):
+                if type(one) in (FunctionType, staticmethod, classmethod, property):
+                    setattr(value, key, of(one))
+        elif kind is list or kind is dict:
+            seen.add(id(value))
+            for key, one in list(enumerate(value) if kind is list else value.items()):
+                if type(one) is FunctionType:
+                    value[key] = of(one)
+        elif kind is tuple and any(type(one) is FunctionType for one in value):
+            return tuple(map(of, value))
+        return value
+
+    def of_function(function):
+        if function in made:
+            return made[function]
+        new = FunctionType(function.__code__, frozen, function.__name__, function.__defaults__, function.__closure__)
+        made[function] = made[new] = new
+        new.__kwdefaults__, new.__annotations__ = function.__kwdefaults__, function.__annotations__
+        new.__qualname__, new.__doc__, new.__module__ = function.__qualname__, function.__doc__, function.__module__
+        new.__dict__.update(function.__dict__)
+        for cell in function.__closure__ or ():
+            try:
+                cell.cell_contents = of(cell.cell_contents)
+            except ValueError:
+                pass
+        read(function.__code__)
+        return new
+
+    frozen["__name__"], frozen["__builtins__"] = names["__name__"], names["__builtins__"]
+    for name, value in list(names.items()):
+        if not name.startswith("__") and name not in ("memory", "AgentMemory"):
+            try:
+                new = of(value)
+            except Exception:
+                failed.append(name)
+                continue
+            if new is not value:
+                names[name] = new
+    if failed:
+        raise TypeError("what these hold could not be frozen: " + ", ".join(failed))
+try:
+    __freeze(globals())
+finally:
+    del __freeze
+"""
+
+
+@asynccontextmanager
+async def frozen_after(session: AsyncSession, log: EventLog) -> AsyncIterator[None]:
+    """Freeze what the functions of a stored session read, once the run within has ended, unless it was cancelled.
+
+    Between cells functions see the session's names, as in a notebook. From here on they are functions with globals of
+    their own, which hold what their code names, at its value of this moment. All that one task leaves share these
+    globals, so that they go on calling one another. Functions are found under names, in lists, tuples and dicts under
+    names, in classes and in what functions captured; elsewhere, in attributes of objects say, they go on as before.
+
+    Nothing is frozen where a guard stands, which lets no cell make functions of their parts.
+    """
+    try:
+        yield
+    except (TaskFailed, ModelError):
+        await _freeze(session, log)
+        raise
+    await _freeze(session, log)
+
+
+async def _freeze(session: AsyncSession, log: EventLog) -> None:
+    if not isinstance(session.state, Versioned) or session.is_guarded:
+        return
+    try:
+        await session.aside(_FREEZE, step="functions frozen")
+    except CellblockError as error:  # objects of cells may refuse
+        await log.add("decision", step=None, kind="not frozen", reason=str(error))

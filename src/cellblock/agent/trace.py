@@ -1,21 +1,78 @@
-"""`verbose=True`: a run as a person reads it while it goes on."""
+"""A run followed while it goes on: as a stream of what happens, and on a terminal for `verbose=True`."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from functools import partial
+from queue import SimpleQueue
 from typing import TextIO
 
-from cellblock.agent.result import Step
-from cellblock.agent.setting import Tell
+import anyio
+
+from cellblock.agent.result import RunResult, Step
+from cellblock.agent.signals import Tell
 from cellblock.events import Done, Event, ToolCall
 from cellblock.outputs import Output
+from cellblock.session.background import Background
+from cellblock.session.hostloop import Run
 from cellblock.text import as_terminal, inert, line, represent
+
+Told = str | Event | Step | RunResult
 
 _MOST_LINES = 20
 _WIDTH = 72
 _WIDEST = 400
 """Characters of a line, past which it is cut."""
 _GUTTER = "  │ "
+
+
+async def stream(run: Callable[..., Awaitable[RunResult]]) -> AsyncGenerator[Told, None]:
+    """Events of `run(tell=…)` as they happen; the last is its result. Whoever leaves before that ends the run."""
+    send, receive = anyio.create_memory_object_stream[Told](float("inf"))
+    background, left, ended = Background(), anyio.Event(), anyio.Event()
+    failures: list[BaseException] = []
+
+    def tell(one: Told) -> None:
+        if not left.is_set():
+            send.send_nowait(one)
+
+    async def follow() -> None:
+        try:
+            tell(await run(tell=tell))
+        except (Exception, asyncio.CancelledError) as error:  # the caller's
+            failures.append(error)
+        finally:
+            send.close()
+            ended.set()
+
+    background.start(follow)
+    try:
+        async for one in receive:
+            yield one
+        if failures:
+            raise failures[0]
+    finally:
+        left.set()
+        receive.close()  # before anything is awaited: a loop that shuts down gives no time
+        background.cancel()
+        with anyio.CancelScope(shield=True):
+            await ended.wait()
+        failures.clear()  # their tracebacks lead to what holds them, and to the agent
+
+
+def blocking_stream(run: Callable[..., Awaitable[RunResult]]) -> Iterator[Told]:
+    """`stream` for blocking code."""
+    events: SimpleQueue[Told | None] = SimpleQueue()
+    under_way = Run(partial(run, tell=events.put), done=lambda: events.put(None))
+    try:
+        while (one := events.get()) is not None:
+            yield one
+        yield under_way.result()
+    finally:
+        under_way.end()
+        del under_way  # what is raised leads to this frame
 
 
 class Trace:
@@ -71,14 +128,11 @@ class Trace:
         if self._left_out:
             self._write(f"{_GUTTER}… {self._left_out} more lines\n")
         if step.cell is not None and step.cell.error is not None:
-            self._explain(step.cell.error.traceback or f"{step.cell.error.type}: {step.cell.error.message}")
+            error = step.cell.error
+            for one in inert(error.traceback or f"{error.type}: {error.message}").splitlines()[-_MOST_LINES:]:
+                self._write(_GUTTER + _cut(one, _WIDEST) + "\n")
         self._write(f"  {_how(step)}\n\n")
         self._number, self._begun, self._lines, self._left_out = step.number + 1, False, 0, 0
-
-    def _explain(self, traceback: str) -> None:
-        lines = inert(traceback).splitlines()
-        for one in lines[-_MOST_LINES:]:
-            self._write(_GUTTER + _cut(one, _WIDEST) + "\n")
 
     def _show(self, text: str) -> None:
         """A part of what a cell shows, behind the gutter; it may end within a line."""

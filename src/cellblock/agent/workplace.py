@@ -12,13 +12,17 @@ import anyio
 from cellblock.agent.attempts import drop
 from cellblock.agent.recording import recorded
 from cellblock.agent.signals import SIGNALS
+from cellblock.container import Container, default_image
 from cellblock.hosting.finalizers import finalizer
 from cellblock.limits import ExecutionLimits
+from cellblock.network import destinations
+from cellblock.policy import Policy
 from cellblock.session.blocking import Session, session_here
 from cellblock.session.session import AsyncSession
-from cellblock.session.tools import Mark, asking
+from cellblock.session.tools import Mark, asking, describe
 from cellblock.state import Live, State, Versioned
 from cellblock.tools.registry import Registry
+from cellblock.tools.tool import about
 
 _STATES_A_STEP = 3
 """A cell, and what is put before it and read after it where it speaks of memory."""
@@ -61,6 +65,26 @@ class Workplace:
     def is_open(self) -> bool:
         """True if it keeps a session that is open."""
         return self._session is not None
+
+    def description(self) -> dict[str, object]:
+        """Its description for a log: its sessions' arguments and limits, and what is registered."""
+        options, registry = self.options, self.registry
+        return {
+            "name": self.name,
+            "user": options["user"],
+            "state": None if self.state is None else type(self.state).__name__,
+            "trust_level": options["trust_level"],
+            "walls": options["walls"] or "full",
+            "image": _image(options["container"]) if options["trust_level"] == "sandboxed" else None,
+            "limits": {name: getattr(self.limits, name) for name in self.limits.__slots__},
+            "seed": options["seed"],
+            "preload": options["preload"],
+            "mounts": sorted(options["mounts"] or ()),
+            "network": [str(one) for one in destinations(options["network"] or ())],
+            "policy": None if registry.policy is None else _policy(registry.policy),
+            "tools": [{**describe(one.__name__, one), "outward": about(one).outward} for one in registry.tools],
+            "classes": sorted(registry.classes),
+        }
 
     @asynccontextmanager
     async def session(self, given: AsyncSession | Session | None = None) -> AsyncIterator[tuple[AsyncSession, bool]]:
@@ -143,3 +167,21 @@ async def marks_passed(mark: Mark, why_private: Callable[[], str]) -> AsyncItera
         if tell is not None and (why := why_private()):
             with anyio.CancelScope(shield=True):
                 await tell(f"was answered from private data: {why}")
+
+
+def _image(container: Container | str | None) -> str | None:
+    return (container.image if isinstance(container, Container) else container) or default_image()
+
+
+def _policy(policy: Policy) -> dict[str, object]:
+    """A policy as data; objects of the host that it grants are given by name only."""
+    return {
+        "modules": None if policy.modules is None else list(policy.modules),
+        "trusted": list(policy.trusted),
+        "without": sorted(policy.without),
+        "also": sorted(policy.also),
+        "format_index": policy.format_index,
+        "functions": [grant.name for grant in policy.functions],
+        "classes": [grant.name for grant in policy.classes],
+        "granted": [grant.name for grant in policy.granted],
+    }

@@ -19,7 +19,7 @@ from cellblock.store.urls import parse_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cellblock.agent.comparing import Difference, Replay
+    from cellblock.agent.replay import Difference, Replay
 
 Action = Callable[[Store, argparse.Namespace], int]
 _NAMES = {"user": "user", "name": "session", "new": "session", "tag": "tag"}

@@ -5,9 +5,8 @@ Nothing here needs more than the base installation until a model is connected th
 
 from cellblock.models.connect import connect
 from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, Tokens, ToolRequest, ToolSchema
-from cellblock.models.recorded import record, replayed
 from cellblock.models.retrying import OnRetry, Patience, Retry
-from cellblock.models.scripted import ScriptedModel
+from cellblock.models.scripted import ScriptedModel, record, replayed
 
 __all__ = [
     "connect",

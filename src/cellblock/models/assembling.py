@@ -35,28 +35,6 @@ class TooLong(Unreadable):
     hint = "ask for less, such as by max_tokens"
 
 
-class Room:
-    """The rest of the characters that an answer may have."""
-
-    def __init__(self) -> None:
-        self._left = _MOST_CHARS
-
-    def take(self, *texts: str) -> None:
-        """Make room for a piece with these texts. Raises `TooLong`."""
-        self._less(_PIECE + sum(map(len, texts)))
-
-    def parts(self, value: object) -> list[object]:
-        """The parts of a list, for which room is made before they are walked, or of no list none. Raises `TooLong`."""
-        found = _list(value)
-        self._less(_PIECE * max(len(found) - 1, 0))
-        return found
-
-    def _less(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
-            raise TooLong(f"the answer has more than {_MOST_CHARS:,} characters")
-
-
 class Assembly:
     """One answer as far as it came. `tokens` are those that the endpoint told of last, which are of the whole answer.
 
@@ -71,7 +49,8 @@ class Assembly:
         self._calls: list[_Call] = []
         self._newest: dict[object, _Call] = {}
         """The call that each index and each id was told of last, by these and by both."""
-        self._room = Room()
+        self._room = _MOST_CHARS
+        """Characters that the answer may still have."""
         self._finish = ""
         self._model = ""
 
@@ -103,7 +82,7 @@ class Assembly:
             self.tokens = _tokens(usage)
             self.is_whole = self.is_whole or not (_list(told.get("choices")) or self._finish == "error")
         added = ""
-        for choice in map(_mapping, self._room.parts(told.get("choices"))):
+        for choice in map(_mapping, self._parts(told.get("choices"))):
             if choice.get("index") in (0, None):  # nobody asks for more than one
                 added += self._take_message(_mapping(choice.get(part)), whole=part == "message")
                 if finish := _text(choice.get("finish_reason")):
@@ -114,12 +93,17 @@ class Assembly:
         text, thought = self._parts_of(message.get("content"))
         text += _text(message.get("refusal"))
         thought += _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-        self._room.take(text, thought)
+        self._make_room(text, thought)
         self._text.append(text)
         self._reasoning.append(thought)
-        for call in map(_mapping, self._room.parts(message.get("tool_calls"))):
-            begun = (None if whole else self._begun(call)) or self._new_call(call)
-            self._room.take(begun.add(call))
+        for call in map(_mapping, self._parts(message.get("tool_calls"))):
+            begun = None if whole else self._begun(call)
+            if begun is None:
+                begun = _Call(call.get("index"))
+                self._calls.append(begun)
+                if len(self._calls) > _MOST_CALLS:
+                    raise TooLong(f"the answer has more than {_MOST_CALLS:,} tool calls")
+            self._make_room(begun.add(call))
             for key in (begun.index, begun.id, (begun.index, begun.id)):
                 self._newest[key] = begun
         return text
@@ -128,15 +112,30 @@ class Assembly:
         """Text and thoughts of a message's content, which is a text or a list of parts."""
         text: list[str] = []
         thoughts: list[str] = []
-        for part in (content,) if isinstance(content, str) else self._room.parts(content):
+        for part in (content,) if isinstance(content, str) else self._parts(content):
             told = _mapping(part)
             if told.get("type") in ("thinking", "reasoning"):
                 thinking = told.get("thinking", told.get("reasoning"))
-                parts = (thinking,) if isinstance(thinking, str) else self._room.parts(thinking)
+                parts = (thinking,) if isinstance(thinking, str) else self._parts(thinking)
                 thoughts += map(_text_of, parts)
             else:
                 text.append(_text_of(part))
         return "".join(text), "".join(thoughts)
+
+    def _make_room(self, *texts: str) -> None:
+        """Make room for a piece with these texts. Raises `TooLong`."""
+        self._take_room(_PIECE + sum(map(len, texts)))
+
+    def _parts(self, value: object) -> list[object]:
+        """The parts of a list, for which room is made before they are walked; of no list none. Raises `TooLong`."""
+        found = _list(value)
+        self._take_room(_PIECE * max(len(found) - 1, 0))
+        return found
+
+    def _take_room(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise TooLong(f"the answer has more than {_MOST_CHARS:,} characters")
 
     def _begun(self, told: _Object) -> _Call | None:
         """The call that a piece of a stream goes on with: of the same index or id. None where it begins another.
@@ -156,19 +155,12 @@ class Assembly:
             call = None if begins or not self._calls else self._calls[-1]
         return None if call is None or (begins and call.is_before(told)) else call
 
-    def _new_call(self, told: _Object) -> _Call:
-        index = told.get("index")
-        if len(self._calls) == _MOST_CALLS:
-            raise TooLong(f"the answer has more than {_MOST_CALLS:,} tool calls")
-        self._calls.append(_Call(index if isinstance(index, int) else None))
-        return self._calls[-1]
-
 
 class _Call:
     """A tool call as far as it came."""
 
-    def __init__(self, index: int | None) -> None:
-        self.index = index
+    def __init__(self, index: object) -> None:
+        self.index = index if isinstance(index, int) else None
         self.id = ""
         self._name = ""
         self._arguments: list[str] = []

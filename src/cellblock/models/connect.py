@@ -1,20 +1,17 @@
-"""From whatever a caller names a model to what an agent can call."""
+"""`connect`: an object that an agent can call, made of anything that a caller names a model."""
 
 from __future__ import annotations
 
 import sys
-from contextvars import copy_context
-from functools import partial
 from inspect import isawaitable, isclass, iscoroutinefunction
 
-from anyio import Event, fail_after
+from anyio import CapacityLimiter
 
 from cellblock.errors import ModelError
-from cellblock.hosting.threads import in_thread
-from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, ToolSchema, Unopened, give
+from cellblock.hosting import to_thread
+from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, ToolSchema, Unopened, give, within
 from cellblock.models.retrying import OnRetry, Patience
 from cellblock.text import half_made, line, message_of, type_name
-from cellblock.waking import waker
 
 
 def connect(
@@ -64,20 +61,14 @@ class CalledModel(Unopened):
         self._timeout = timeout_seconds
 
     async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
-        try:
-            with fail_after(self._timeout) as scope:
+        with within(self._timeout, self.name):
+            try:
                 answer = await self._ask(messages, tools)
-        except ModelError:
-            raise
-        except Exception as error:  # the user's own code: anything
-            if isinstance(error, TimeoutError) and scope.cancelled_caught:
-                raise ModelError(
-                    f"{self.name} did not answer within {self._timeout:g} s",
-                    kind="timeout",
-                    hint="raise timeout_seconds",
-                ) from None
-            said = f"{self.name}.complete raised {type_name(error)}: {message_of(error, 10_000)}"
-            raise ModelError(said, kind="raised", hint="mend the model") from error
+            except ModelError:
+                raise
+            except Exception as error:  # the user's own code: anything
+                said = f"{self.name}.complete raised {type_name(error)}: {message_of(error, 10_000)}"
+                raise ModelError(said, kind="raised", hint="mend the model") from error
         if isinstance(answer, str):
             answer = Reply(text=answer, model=self.name)
         if not isinstance(answer, Reply):
@@ -95,12 +86,8 @@ class CalledModel(Unopened):
         if iscoroutinefunction(complete):
             answer = complete(messages, tools)
         else:
-            done = Event()
-            wake, context = waker(done.set), copy_context()
-            called = in_thread(partial(context.run, complete, messages, tools), "cellblock model")
-            called.add_done_callback(lambda _: wake())
-            await done.wait()
-            answer = called.result()
+            alone = CapacityLimiter(1)
+            answer = await to_thread.run_sync(complete, messages, tools, abandon_on_cancel=True, limiter=alone)
         return await answer if isawaitable(answer) else answer
 
     @half_made

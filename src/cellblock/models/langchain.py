@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from anyio import fail_after
-
 from cellblock.errors import ModelError, needing
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.masking import masked
 from cellblock.models.assembling import Assembly, TooLong, arguments_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
-from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolSchema, Unopened
+from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolSchema, Unopened, within
 from cellblock.models.streaming import Turn
 from cellblock.text import bounded, half_made, line, message_of, text_of, valid
 
@@ -69,7 +67,7 @@ class LangChainModel(Unopened):
         pieces = aiter(self._with(tools).astream(asked))
         answer, turn = _Answer(), Turn()
         try:
-            with fail_after(self._timeout) as scope:
+            with within(self._timeout, self.name):
                 while (piece := await self._next(pieces)) is not None:
                     size = _PART * len(piece.content) if isinstance(piece, AIMessageChunk) else LARGE
                     text = await off_loop(size, answer.add, piece)
@@ -79,11 +77,6 @@ class LangChainModel(Unopened):
                 reply = await off_loop(LARGE, answer.reply)
         except TooLong as error:
             raise ModelError(f"{self.name}: {error}", kind="malformed", hint=error.hint) from None
-        except TimeoutError:
-            if not scope.cancelled_caught:
-                raise
-            said = f"{self.name} did not answer within {self._timeout:g} s"
-            raise ModelError(said, kind="timeout", hint="raise timeout_seconds") from None
         finally:
             await pieces.aclose()
         return replace(reply, model=reply.model or self.name, finish=_FINISHES.get(reply.finish, reply.finish))

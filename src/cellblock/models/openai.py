@@ -6,7 +6,6 @@ import base64
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -18,17 +17,19 @@ from urllib.parse import quote
 from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
-from cellblock.errors import CellblockError, ModelError
+from cellblock.errors import CellblockError, ModelError, needing
 from cellblock.hosting import to_thread
 from cellblock.hosting.to_thread import off_loop
 from cellblock.models.assembling import Assembly, read_piece
-from cellblock.models.failures import Failure
+from cellblock.models.failures import Failure, Translator
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
 from cellblock.models.streaming import Turn, beginning, events, whole
-from cellblock.models.translating import Translator, openai
 from cellblock.text import bounded, half_made, line, valid
 from cellblock.url import parsed
+
+with needing("openai", "an endpoint's models need the package openai", partial(ModelError, kind="setup")):
+    import openai
 
 _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
@@ -86,7 +87,8 @@ class EndpointModel:
         self._kept: RunVar[_Kept | None] = RunVar(f"cellblock.models.{next(_numbers)}", None)
 
     async def reply(self, messages: list[Message], tools: list[ToolSchema], on_text: OnText | None = None) -> Reply:
-        async with self._client() as client:
+        async with self:
+            client = self._opened().client
 
             async def attempt(assembly: Assembly) -> None:
                 await self._attempt(client, self._request(messages, tools), assembly, on_text)
@@ -94,16 +96,17 @@ class EndpointModel:
             return await persist(attempt, self._patience, self._on_retry)
 
     async def __aenter__(self) -> Self:
-        kept = self._kept.get()
-        if kept is None:
-            kept = _Kept(await self._new_client())
-            self._kept.set(kept)
-        kept.users += 1
+        made = await self._new_client() if self._kept.get() is None else None
+        if self._kept.get() is None and made is not None:
+            self._kept.set(_Kept(made))
+            made = None
+        self._opened().users += 1
+        if made is not None:  # another task has been faster
+            await _close(made)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        kept = self._kept.get()
-        assert kept is not None, "left more often than entered"
+        kept = self._opened()
         kept.users -= 1
         if not kept.users:
             self._kept.set(None)
@@ -138,13 +141,19 @@ class EndpointModel:
         while True:
             await turn.end_if_long()
             try:
-                text = await self._next(pieces, assembly, limit)
+                with fail_after(limit):
+                    text = await self._added(anext(pieces), assembly.add)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                if assembly.is_whole:
+                    return
+                said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
+                raise self._errors.failure("timeout", said, "raise stall_seconds") from None
             except Failure as failure:
                 if assembly.is_whole and failure.error.kind in ("connection", "timeout"):
                     return
                 raise
-            if text is None:
-                return
             _give(text, on_text)
             limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
 
@@ -182,17 +191,6 @@ class EndpointModel:
             return True
         return False
 
-    async def _next(self, pieces: AsyncIterator[bytes], assembly: Assembly, limit: float | None) -> str | None:
-        """The text that the next piece adds, None after the last one."""
-        try:
-            with fail_after(limit):
-                return await self._added(anext(pieces), assembly.add)
-        except StopAsyncIteration:
-            return None
-        except TimeoutError:
-            said = f"nothing came for {self._patience.stall_seconds:.3g} s in the midst of an answer"
-            raise self._errors.failure("timeout", said, "raise stall_seconds") from None
-
     async def _added(self, coming: Awaitable[bytes], add: Callable[[object], str]) -> str:
         """The text that a piece, or a whole answer, adds."""
         try:
@@ -211,17 +209,10 @@ class EndpointModel:
 
     # --- connections -----------------------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def _client(self) -> AsyncIterator[openai.AsyncOpenAI]:
+    def _opened(self) -> _Kept:
         kept = self._kept.get()
-        if kept is not None:
-            yield kept.client
-            return
-        client = await self._new_client()
-        try:
-            yield client
-        finally:
-            await _close(client)
+        assert kept is not None, "left more often than entered"
+        return kept
 
     async def _new_client(self) -> openai.AsyncOpenAI:
         """A client. Raises ModelError for proxies and certificates of the environment that cannot be.
@@ -286,7 +277,7 @@ _NO_KEY = (
 
 
 async def _answered(response: Any) -> None:
-    """Before the package reads an error: it is UTF-8 whatever its type says, and its beginning is enough."""
+    """Before the package reads an error: make it read the beginning alone, as UTF-8 whatever its type says."""
     _ANSWERED.set(True)
     response.encoding = "utf-8"
     response.aiter_bytes = partial(beginning, response)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
+from anyio import fail_after
+
+from cellblock.errors import ModelError
 from cellblock.text import BadJson, bounded, valid
 
 Message = dict[str, Any]
@@ -17,7 +21,7 @@ ToolSchema = dict[str, Any]
 """One tool as those endpoints take it: `{"type": "function", "function": {"name": …, "parameters": …}}`."""
 
 OnText = Callable[[str], None]
-"""Is given the pieces of an answer's text as they come."""
+"""A function that is called with the pieces of an answer's text as they come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class Connected(Protocol):
 
 
 class Unopened:
-    """For what has nothing open between replies: `async with` does nothing."""
+    """A model that has nothing open between replies: `async with` does nothing."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -162,3 +166,16 @@ def give(text: str, on_text: OnText | None) -> None:
     if on_text is not None:
         for line in text.splitlines(keepends=True):
             on_text(line)
+
+
+@contextmanager
+def within(seconds: float, name: str) -> Iterator[None]:
+    """Around waiting for the model `name`: `ModelError` after so many seconds."""
+    try:
+        with fail_after(seconds) as scope:
+            yield
+    except TimeoutError:
+        if not scope.cancelled_caught:
+            raise
+        said = f"{name} did not answer within {seconds:g} s"
+        raise ModelError(said, kind="timeout", hint="raise timeout_seconds") from None

@@ -70,8 +70,17 @@ async def persist(
     spent, number = Tokens(), 0
     while True:
         number += 1
-        assembly = Assembly()
-        failure = await _outcome(attempt, assembly, patience, deadline)
+        assembly, failure = Assembly(), None
+        left = max(deadline - current_time(), 0.0)
+        limit, name = min((patience.timeout_seconds, "timeout_seconds"), (left, "total_seconds"))
+        with move_on_after(limit) as scope:
+            try:
+                await attempt(assembly)
+            except Failure as failed:
+                failure = failed
+        if scope.cancelled_caught:
+            error = ModelError(f"no whole answer within {limit:.3g} s", kind="timeout", hint=f"raise {name}")
+            failure = Failure(error, again=True)
         spent += assembly.tokens
         if failure is None:
             return replace(await off_loop(LARGE, assembly.reply), tokens=spent, attempts=number)
@@ -81,21 +90,6 @@ async def persist(
         if on_retry is not None:
             on_retry(Retry(number, wait, failure.error))
         await sleep(wait)
-
-
-async def _outcome(
-    attempt: Callable[[Assembly], Awaitable[None]], assembly: Assembly, patience: Patience, deadline: float
-) -> Failure | None:
-    left = max(deadline - current_time(), 0.0)
-    limit, name = min((patience.timeout_seconds, "timeout_seconds"), (left, "total_seconds"))
-    with move_on_after(limit):
-        try:
-            await attempt(assembly)
-        except Failure as failure:
-            return failure
-        return None
-    said = f"no whole answer within {limit:.3g} s"
-    return Failure(ModelError(said, kind="timeout", hint=f"raise {name}"), again=True)
 
 
 def _final(failure: Failure, attempts: int, wait: float, patience: Patience) -> ModelError:

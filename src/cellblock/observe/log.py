@@ -45,7 +45,7 @@ from cellblock.values.room import held
 FORMAT = 1
 MEASURED = "measured"
 _MOST_BYTES, _LONGEST, _MOST_EVENTS = 64 * 2**20, 8 * 2**20, 250_000
-"""Of a log that is read: bytes of the file and of a line, and lines."""
+"""Bounds of a log that is read: bytes of the file, bytes of a line, and lines."""
 _DEEPEST = 5 * MAX_DEPTH
 """Levels of an event: up to four for each of a value's, and those around it."""
 

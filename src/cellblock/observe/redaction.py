@@ -88,7 +88,7 @@ class Redactor:
         return text
 
     def data(self, data: object) -> object:
-        """The same of every text in data as JSON has it; what JSON has not is its repr."""
+        """JSON data without the secrets of its texts; of other objects the repr."""
         if isinstance(data, str):
             return MASK if self._holds(data) else self.text(data)
         if isinstance(data, dict):
@@ -163,7 +163,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 _BACKSLASHES = r"(?:(?<!\\)\\++|(?<=\\))"
-"""As many as there are, which those of the character before may have been."""
+"""Any number of backslashes; those of the character before may have been taken already."""
 
 
 def _character(one: str) -> str:

@@ -16,11 +16,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
+from cellblock.cell import Cell
 from cellblock.errors import needing
 from cellblock.hosting.to_thread import LARGE, off_loop
+from cellblock.models import Message, Reply, Tokens
 from cellblock.observe.redaction import Redactor
 from cellblock.text import cut, dumps, line
 
@@ -33,7 +35,7 @@ ATTRIBUTES = frozenset((
     "error.type", "cellblock.trust_level", "cellblock.step", "cellblock.attempt", "cellblock.steps",
     "cellblock.cell.state", "cellblock.cell.rolled_back", "cellblock.cell.memory_peak_bytes",
 ))  # fmt: skip
-"""All that spans are given."""
+"""Every attribute of spans, beside `CONTENT`."""
 
 CONTENT = frozenset((
     "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
@@ -42,6 +44,9 @@ CONTENT = frozenset((
 
 _MOST_NAME, _MOST_TEXT, _MOST_CONTENT = 200, 1_000, 2**20
 """Characters of a span's name, of a text among its attributes, and of what was said."""
+
+_PROVIDER = "custom"
+"""The provider of a model that names none."""
 
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -84,6 +89,39 @@ class Span:
             self._span.set_status(StatusCode.ERROR)
             self._span.set_attribute("error.type", _bounded(self._redactor.text(kind)))
 
+    def reply(self, messages: list[Message], reply: Reply) -> None:
+        """Put a model's usage on its span, and the messages where content is asked for."""
+        self.note(
+            {
+                "gen_ai.response.model": reply.model or None,
+                "gen_ai.response.finish_reasons": [reply.finish],
+                **_usage(reply.tokens),
+                "gen_ai.usage.cache_read.input_tokens": reply.tokens.cached or None,
+            }
+        )
+        self.tell("gen_ai.input.messages", [_message(str(one["role"]), one.get("content")) for one in messages])
+        self.tell("gen_ai.output.messages", [{**_message("assistant", reply.text), "finish_reason": reply.finish}])
+
+    def cell(self, cell: Cell) -> None:
+        """Put a cell's end on its span."""
+        self.note(
+            {
+                "cellblock.cell.state": cell.state.value,
+                "cellblock.cell.rolled_back": cell.rolled_back,
+                "cellblock.cell.memory_peak_bytes": cell.usage.memory_peak_bytes,
+            }
+        )
+        self.tell("gen_ai.tool.call.arguments", {"code": cell.source})
+        self.tell("gen_ai.tool.call.result", cell.text)
+        if cell.error is not None:
+            self.fail(cell.error.type)
+
+    def result(self, steps: int, tokens: Tokens, *, partial: bool) -> None:
+        """Put a run's totals on its span."""
+        self.note({"cellblock.steps": steps, **_usage(tokens)})
+        if partial:
+            self.fail("StepLimitReached")
+
 
 class Spans:
     """Makes the spans of one agent. `tracer` is OpenTelemetry's; None makes none."""
@@ -92,6 +130,31 @@ class Spans:
         self._tracer = tracer
         self._redactor = redactor or Redactor()
         self._content = content or os.environ.get(_CAPTURE, "").lower() == "true"
+
+    def run(
+        self, agent: str, model: object, *, level: str | None = None, session: str | None = None
+    ) -> AbstractContextManager[Span]:
+        """The span of a whole run."""
+        attributes = {
+            "gen_ai.agent.name": agent,
+            "gen_ai.request.model": getattr(model, "name", None),
+            "gen_ai.provider.name": getattr(model, "provider", _PROVIDER),
+            "gen_ai.conversation.id": session,
+            "cellblock.trust_level": level,
+        }
+        return self.span("invoke_agent", agent, attributes)
+
+    def step(
+        self, operation: Operation, what: str, *, step: int, attempt: int = 1, model: object = None
+    ) -> AbstractContextManager[Span]:
+        """The span of a part of a step. `what` is the model's name, the tool's, or python for a cell."""
+        attributes: dict[str, object] = {"cellblock.step": step, "cellblock.attempt": attempt if attempt > 1 else None}
+        if operation == "chat":
+            attributes |= {"gen_ai.request.model": what, "gen_ai.provider.name": getattr(model, "provider", _PROVIDER)}
+        else:
+            kind = "extension" if what == "python" else "function"
+            attributes |= {"gen_ai.tool.name": what, "gen_ai.tool.type": kind}
+        return self.span(operation, what, attributes)
 
     @contextmanager
     def span(self, operation: Operation, what: str, attributes: Mapping[str, Any]) -> Iterator[Span]:
@@ -114,6 +177,15 @@ class Spans:
             except BaseException as error:
                 span.fail(type(error).__name__)
                 raise
+
+
+def _usage(tokens: Tokens) -> dict[str, object]:
+    return {"gen_ai.usage.input_tokens": tokens.input, "gen_ai.usage.output_tokens": tokens.output}
+
+
+def _message(role: str, text: object) -> dict[str, object]:
+    """A message in the form that the conventions give it."""
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
 
 
 def _bounded(value: Any) -> Any:

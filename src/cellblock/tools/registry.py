@@ -112,7 +112,7 @@ class Registry:
 
     @property
     def names(self) -> frozenset[str]:
-        """Under what names something is registered."""
+        """The names that are taken."""
         return frozenset(self._stubs)
 
     def _add(self, name: str, stub: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import types
+import typing
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, get_type_hints
 
 from cellblock.errors import needing
 from cellblock.text import misfits
-from cellblock.tools.annotations import known
 from cellblock.tools.tool import about
 
 
@@ -51,7 +53,7 @@ class Callee:
             "type": "function",
             "function": {"name": self.name, "description": doc, "parameters": parameters},
         }
-        """As chat-completions endpoints take it."""
+        """The schema as chat-completions endpoints take it."""
 
     async def call(self, arguments: Mapping[str, Any]) -> object:
         """Call it: on this loop where it is async, else in a thread. ValueError where the arguments do not fit."""
@@ -71,3 +73,28 @@ class Callee:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def known(annotation: Any) -> Any:
+    """An annotation as pydantic takes it: before Python 3.12 it takes no `typing.TypedDict`."""
+    if sys.version_info >= (3, 12):
+        return annotation
+    if typing.is_typeddict(annotation):
+        from typing_extensions import TypedDict
+
+        required = annotation.__required_keys__
+        fields = typing.get_type_hints(annotation, include_extras=True).items()
+        taken = {
+            key: typing.Required[known(one)] if key in required else typing.NotRequired[known(one)]
+            for key, one in fields
+        }
+        return TypedDict(annotation.__name__, taken)  # type: ignore[operator]
+    parts, origin = typing.get_args(annotation), typing.get_origin(annotation)
+    if origin in (None, typing.Literal, typing.Annotated) or not any(map(_holds_typed_dict, parts)):
+        return annotation
+    made = tuple(map(known, parts))
+    return typing.Union[made] if origin in (typing.Union, types.UnionType) else origin[made]  # noqa: UP007 - of a tuple
+
+
+def _holds_typed_dict(annotation: Any) -> bool:
+    return typing.is_typeddict(annotation) or any(map(_holds_typed_dict, typing.get_args(annotation)))

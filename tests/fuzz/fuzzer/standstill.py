@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cellblock.agent.observing import approach, remarks
+from cellblock.agent.context import approach, losses
 from cellblock.agent.parse import read as read_reply
 from cellblock.agent.trace import Trace
 from cellblock.cell import Cell, CellState
@@ -23,7 +23,7 @@ from cellblock.cli.source import split
 from cellblock.cli.terminal import Printer
 from cellblock.executors.protocol import Written
 from cellblock.models import Reply
-from cellblock.models.failures import Refusal
+from cellblock.models.failures import refused
 from cellblock.nesting import Nesting
 from cellblock.observe.redaction import Redactor
 from cellblock.outputs import Output, OutputType
@@ -72,7 +72,7 @@ def _failed(message: str, *, source: str = "", kind: str = "X") -> None:
     notebook.to_ipynb()
     assert cell.error is not None
     approach(source, cell.error)
-    remarks(cell)
+    losses(cell)
 
 
 def _shown(text: str) -> None:
@@ -134,7 +134,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "a reply": lambda text: read_reply(Reply(text=text, model="m")),
     "a notebook's code": _notebook("code"),
     "a notebook's prose": _notebook("markdown"),
-    "an endpoint's refusal": lambda text: Refusal(status=400, message=text).failure(model="m", place="u"),
+    "an endpoint's refusal": lambda text: refused(400, text, model="m", place="u"),
     "a log": lambda text: _REDACTOR.data({"text": text}),
     "outputs": _shown,
     "a terminal": _printed,
