@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import anyio
 
-from cellblock.cell import Cell
 from cellblock.errors import LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import ended, exports, run_timed
@@ -99,17 +98,13 @@ class CellblockWorkspace:
             cell = await run_timed(session, line, "shell", timeout, outputs.append)
         except (SessionClosed, LeaseLost) as error:
             raise WorkspaceUnavailableError(str(error)) from error
-        return _result(cell, outputs, timeout if cell is None else session.limits.timeout_seconds, session)
-
-
-def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, session: AsyncSession) -> CommandResult:
-    """Result of a command in the protocol's words: a status, or an error where there is none."""
-    error = None if cell is None else cell.error
-    end = ended(error, outputs if cell is None else cell.outputs)
-    printed = {"stdout": end.stdout, "stderr": end.stderr}
-    if cell is None or (error is not None and error.kind == "timeout"):
-        raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
-    if cell.cut:
-        limit = session.limits.max_output_bytes
-        raise WorkspaceOutputLimitError("the command printed too much", limit=limit, **printed)
-    return CommandResult(exit_code=end.status, **printed)
+        limits = session.limits
+        failure = None if cell is None else cell.error
+        end = ended(failure, outputs if cell is None else cell.outputs)
+        printed = {"stdout": end.stdout, "stderr": end.stderr}
+        if cell is None or (failure is not None and failure.kind == "timeout"):
+            seconds = timeout if cell is None else limits.timeout_seconds
+            raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
+        if cell.cut:
+            raise WorkspaceOutputLimitError("the command printed too much", limit=limits.max_output_bytes, **printed)
+        return CommandResult(exit_code=end.status, **printed)

@@ -13,16 +13,18 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from cellblock.hosting.to_thread import LARGE, off_loop
-from cellblock.integrations.langgraph.node import with_content
-from cellblock.integrations.langgraph.prepared import id_of, last_answer, stored
-from cellblock.integrations.langgraph.state import (
+from cellblock.integrations.langgraph.content import (
     PENDING,
     Pending,
     content_for,
+    id_of,
+    last_answer,
     merge_files,
     merge_pending,
     pending_update,
+    stored,
 )
+from cellblock.integrations.langgraph.graph import with_content
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 from cellblock.text import inert, text_of
 

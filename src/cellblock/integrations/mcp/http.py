@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -11,6 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -18,10 +20,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
-from cellblock.integrations.mcp.messages import NotTaken, read
+from cellblock.integrations.mcp.messages import NotTaken, excess, read
 from cellblock.text import whole_number
 
 if TYPE_CHECKING:
@@ -33,12 +36,12 @@ SHOWN = "cellblock.shown"
 _SHORTEST_TOKEN = 16
 _MOST_CLIENTS = 500
 """Clients of one user that the SDK remembers, for half an hour each after their last request."""
-_MOST_PARTS = 5_000
-"""Texts, and places where another part of a request begins. The SDK takes 2 microseconds of the loop for each."""
-
-_MOST_DIGITS = 100_000
-"""Of all numbers: reading one of 4,000 digits takes 35 microseconds of the loop."""
-_DIGITS = [b"%d" % digit for digit in range(10)]
+MOST_CONNECTIONS = 200
+"""Connections that have shown a token, shared evenly by the users."""
+_MOST_STRANGERS = 64
+_STRANGER_SECONDS = 10.0
+"""In which a new connection shows a token; it is closed then, and before that where newer ones take its place."""
+_HEAD_BYTES = 16 * 1024
 
 
 class TokenWall:
@@ -139,10 +142,6 @@ async def serve_http(
     `hosts` are names that requests may come by beside the socket's own address, `origins` sites whose pages may ask.
     Sessions, connections and what the SDK remembers of clients are shared evenly: no user takes another's part.
     """
-    import uvicorn
-
-    from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
-
     server.pool.share(len(tokens))
     managers = {
         user: StreamableHTTPSessionManager(server._lowlevel_server, max_sessions=_MOST_CLIENTS) for user in tokens
@@ -155,7 +154,7 @@ async def serve_http(
         user = scope["user"].username
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")
-        elif reason := await to_thread.run_sync(_excess, body := message.get("body", b"")):
+        elif reason := await to_thread.run_sync(excess, body := message.get("body", b"")):
             await _refuse(send, 413, f"the request has {reason} or more")
         elif scope["method"] != "POST":
             await managers[user].handle_request(scope, _after(message, receive), send)
@@ -174,12 +173,69 @@ async def serve_http(
     connection: Any = partial(Connection, connections=Connections(len(tokens)))
     config = uvicorn.Config(
         wall, log_level="warning", access_log=False, server_header=False, lifespan="off", http=connection, ws="none",
-        h11_max_incomplete_event_size=HEAD_BYTES, timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=_HEAD_BYTES, timeout_graceful_shutdown=3,
     )  # fmt: skip
     async with AsyncExitStack() as running:
         for manager in managers.values():
             await running.enter_async_context(manager.run())
         await uvicorn.Server(config).serve(sockets=[listener])
+
+
+class Connections:
+    """Those of one listener: strangers, and those that have shown the token of a user."""
+
+    def __init__(self, users: int) -> None:
+        self._each = max(1, MOST_CONNECTIONS // users)
+        self._strangers: dict[Connection, asyncio.TimerHandle] = {}
+        self._known: dict[Connection, str] = {}
+
+    def enter(self, connection: Connection) -> None:
+        """A new one is a stranger; where there are too many, the one that has taken longest is closed."""
+        if len(self._strangers) >= _MOST_STRANGERS:
+            next(iter(self._strangers)).close()
+        self._strangers[connection] = connection.loop.call_later(_STRANGER_SECONDS, connection.close)
+
+    def show(self, connection: Connection, user: str) -> bool:
+        """It has shown the token of a user; whether there is room for it. A proxy's may show one after another."""
+        others = [one for one, whose in self._known.items() if whose == user and one is not connection]
+        if len(others) >= self._each or (connection not in self._strangers and connection not in self._known):
+            return False
+        if (timer := self._strangers.pop(connection, None)) is not None:
+            timer.cancel()
+        self._known[connection] = user
+        return True
+
+    def leave(self, connection: Connection) -> None:
+        """It is closed, or about to be."""
+        self._known.pop(connection, None)
+        if (timer := self._strangers.pop(connection, None)) is not None:
+            timer.cancel()
+
+
+class Connection(H11Protocol):
+    """One connection, which its requests can tell that they have shown a token."""
+
+    def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._all = connections
+        self._serve = self.app
+        self.app = self._told
+
+    async def _told(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._serve({**scope, SHOWN: partial(self._all.show, self)}, receive, send)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._all.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.leave(self)
+        super().connection_lost(exc)
+
+    def close(self) -> None:
+        """Close it at once, whatever is under way."""
+        self._all.leave(self)
+        self.transport.abort()
 
 
 @contextmanager
@@ -210,21 +266,6 @@ def _after(first: Message, receive: Receive) -> Receive:
         return left.pop() if left else await receive()
 
     return received
-
-
-def _excess(body: bytes) -> str:
-    """The parts, or the digits of numbers, that a request's body has too many of; "" where it has neither.
-
-    All calls are of C, and take linear time: a pattern would hold every thread until it has gone through a whole body.
-    """
-    plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    texts = plain.count(b'"') // 2
-    if texts < _MOST_PARTS:
-        rest = b"".join(plain.split(b'"')[::2])
-        if sum(map(rest.count, _DIGITS)) >= _MOST_DIGITS:
-            return f"{_MOST_DIGITS} digits"
-        texts += rest.count(b"[") + rest.count(b"{") + rest.count(b",")
-    return "" if texts < _MOST_PARTS else f"{_MOST_PARTS} parts"
 
 
 def _hash(token: bytes) -> bytes:

@@ -6,8 +6,15 @@ import pytest
 from scripted_chat import says
 
 from cellblock.integrations.langgraph import Threads, create_sandbox_tools
-from cellblock.integrations.langgraph.prepared import contents, words_of
-from cellblock.integrations.langgraph.state import content_for, merge_files, merge_pending, misfit, taken
+from cellblock.integrations.langgraph.content import (
+    content_for,
+    contents,
+    merge_files,
+    merge_pending,
+    misfit,
+    taken,
+    words_of,
+)
 
 
 def _call(name: str, id: str, path: str = "") -> dict[str, object]:
