@@ -1,4 +1,7 @@
-"""Opens kernels of the level `sandboxed`: directly where the container's kernel is the host's, else over a relay."""
+"""Opens kernels of the level `sandboxed`: directly where the container's kernel is the host's, else over a relay.
+
+A session and its branches have a container of their own, a family with all walls of the level `isolated` inside.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,17 @@ import contextlib
 import logging
 import os
 import threading
+from dataclasses import dataclass, replace
 
-from cellblock.container import Container
+from cellblock.container import Container, default_image
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.container.engine import engine_of
-from cellblock.executors.container.family import Box, ContainerFamily, box_of
+from cellblock.executors.container.inspection import Bounds, inspected
+from cellblock.executors.container.options import PYTHON
 from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
-from cellblock.executors.process.family import FamilyGone
+from cellblock.executors.container.running import Running, run
+from cellblock.executors.process.enclosure import Enclosure, session_bytes, session_processes
+from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import Kind, kind_of
 from cellblock.executors.process.launcher import kernel_in
@@ -24,8 +31,86 @@ from cellblock.executors.protocol import KernelSpec
 from cellblock.hosting import to_thread
 from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.threads import begun
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Wall
+from cellblock.worker import control
 
 _log = logging.getLogger("cellblock")
+
+_IMAGE_BYTES = 512 * 2**20
+"""Size of an interpreter with its packages, and of the processes that make sessions of it."""
+_SESSIONS = 2
+"""Number of sessions at their limits that a container has room for: branches share it."""
+_MORE_PROCESSES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The properties that two containers share if one can stand for the other."""
+
+    container: Container
+    profile: Profile
+    memory_bytes: int
+    processes: int
+
+
+def box_of(spec: KernelSpec) -> Box:
+    """The container for a session of a spec."""
+    container = spec.container or Container()
+    return Box(
+        replace(container, image=container.image or default_image()),
+        Profile(spec.python or PYTHON, spec.preload, spec.policy is not None),
+        _SESSIONS * session_bytes(spec.limits, _IMAGE_BYTES, saved=spec.saved),
+        _SESSIONS * session_processes(spec.limits, saved=spec.saved) + _MORE_PROCESSES,
+    )
+
+
+class ContainerFamily(Family):
+    """One session, and its branches: their container ends with the last of them."""
+
+    trust_level = "sandboxed"
+    lone = True
+
+    def __init__(self, box: Box, running: Running, wall: Wall, bounds: Bounds) -> None:
+        super().__init__(box.profile, running)
+        self.walls = (wall,)
+        self.running = running
+        self._bounds = bounds
+        self._host = os.getpid()
+
+    @classmethod
+    def started(cls, box: Box, progress: Progress | None = None, expected: Kind | None = None) -> ContainerFamily:
+        """Start a container, and wait until its packages are imported. Blocks; raises what is missing."""
+        if progress is not None:
+            progress("starting a container")
+        python = box.profile.python
+        running = run(box.container, python=python, memory_bytes=box.memory_bytes, processes=box.processes)
+        try:
+            wall = inspected(running)
+            bounds = Bounds.of(running, box.memory_bytes, box.processes, box.container.cpus)
+            control.send(running.channel, {"begin": True})
+            family = cls(box, running, wall, bounds)
+        except BaseException:
+            running.close()
+            running.await_end()
+            raise
+        family.settle(progress, expected)
+        return family
+
+    def enclosure(self, limits: ExecutionLimits, *, saved: bool) -> Enclosure:
+        return self._bounds
+
+    def stir(self) -> None:
+        """Nothing is put anywhere: the container's group holds them all."""
+
+    def leave(self, shell: object) -> None:
+        super().leave(shell)
+        if self.idle and os.getpid() == self._host:  # a forked copy of the host only lets go
+            self.end_soon()
+
+    def end_soon(self) -> None:
+        """End it while nobody waits: a collector may be calling."""
+        begun(self.close, name="cellblock-container")
 
 
 class _Shelf:

@@ -10,22 +10,27 @@ Security border: what comes on the line is of a container. Text and packets are 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import select
 import signal
 import socket
 import subprocess
 import time
 import weakref
+from typing import TYPE_CHECKING
 
+from cellblock.documents import fits
 from cellblock.executors.container.engine import reason_in
-from cellblock.executors.container.relayed.notices import Notice, notice_of
-from cellblock.executors.container.relayed.starting import Contained
 from cellblock.hosting import sockets
 from cellblock.hosting.threads import begun
 from cellblock.worker import control
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
+
+if TYPE_CHECKING:
+    from cellblock.executors.container.relayed.kernel import Contained
 
 _ANSWER_SECONDS = 15.0
 """In which a relay kills what it is asked to kill, and says so; past that the container is removed."""
@@ -34,6 +39,35 @@ _KEPT_BYTES = 8000
 _CHUNK = 64 * 1024
 _MOST_CURBS = 100_000
 _ANSWERS = {"kill": "ended", "sweep": "swept", "end": "count"}
+
+_MOST_BYTES = 16 * 1024
+_MOST_TEXT = 4000
+_HELD = re.compile(r"[0-9]{1,9} MB, nearly all that its container has")
+"""The words for what is held: a cell is told them as the host's."""
+
+Notice = dict[str, object]
+
+_NUMBER = range(2**31)
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+_STATUS = (range(0, 2**16, 256), *_SIGNALS, *(number | 0x80 for number in _SIGNALS))
+"""A wait status of an end: an exit code, or a signal that this machine knows, with a core or without."""
+_ENDED: dict[object, object] = {"ended": _NUMBER, "status": _STATUS}
+_FAILED: dict[object, object] = {"failed": str, "reason": str}
+_NOTICES: tuple[dict[object, object], ...] = (
+    {"ready": True},
+    {"importing": str},
+    {**_FAILED, "remedy": str},
+    {**_FAILED, "remedy": str, "errno": _NUMBER},
+    {**_FAILED, "module": str},
+    {**_FAILED, "module": str, "remedy": str},
+    _ENDED,
+    {**_ENDED, "unread": True},
+    {"curbed": str, "worker": bool, "unruly": bool},
+    {"swept": True},
+    {"count": _NUMBER},
+    {"outgrown": str},
+)
+_NOTHING_ELSE: dict[object, object] = {...: ()}
 
 
 class Pump:
@@ -232,6 +266,23 @@ def _how(status: int, said: str) -> str:
     if status in (137, 143):
         return f"its container was killed (status {status}): from outside, or for want of memory"
     return f"its container ended (status {status}): {said}"
+
+
+def notice_of(data: bytes) -> Notice:
+    """A notice that a row allows; `Broken` for anything else."""
+    if len(data) > _MOST_BYTES:
+        raise Broken(f"a message of {len(data)} bytes")
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Broken("a message that cannot be read") from None
+    known = any(fits(told, row | _NOTHING_ELSE) for row in _NOTICES)
+    if not known or any(isinstance(text, str) and len(text) > _MOST_TEXT for text in told.values()):
+        raise Broken("a message that no relay sends")
+    if "curbed" in told and not _HELD.fullmatch(told["curbed"]):
+        raise Broken("a message that no relay sends")
+    notice: Notice = told
+    return notice
 
 
 _pumps: weakref.WeakSet[Pump] = weakref.WeakSet()
