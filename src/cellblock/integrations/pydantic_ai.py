@@ -1,4 +1,4 @@
-"""pydantic-ai: a workspace backend whose commands run in one session behind the walls."""
+"""pydantic-ai: a session as a workspace backend for commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio
 
 from cellblock.errors import LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import ended, exports, run_timed
+from cellblock.integrations.commands import command_end, export_lines, run_timed
 from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
@@ -91,7 +91,7 @@ class CellblockWorkspace:
         line = command if isinstance(command, str) else shlex.join(command)
         if not line:
             raise ValueError("there is no command")
-        line = exports(env) + line
+        line = export_lines(env) + line
         session = await self.session()
         outputs: list[Output] = []
         try:
@@ -100,7 +100,7 @@ class CellblockWorkspace:
             raise WorkspaceUnavailableError(str(error)) from error
         limits = session.limits
         failure = None if cell is None else cell.error
-        end = ended(failure, outputs if cell is None else cell.outputs)
+        end = command_end(failure, outputs if cell is None else cell.outputs)
         printed = {"stdout": end.stdout, "stderr": end.stderr}
         if cell is None or (failure is not None and failure.kind == "timeout"):
             seconds = timeout if cell is None else limits.timeout_seconds

@@ -11,9 +11,9 @@ from cellblock.integrations.langgraph.content import (
     contents,
     merge_files,
     merge_pending,
+    message_text,
     misfit,
     taken,
-    words_of,
 )
 
 
@@ -64,7 +64,7 @@ def test_each_call_has_its_block(content: object, calls: list[dict[str, object]]
 
 def test_what_is_no_message_has_no_content() -> None:
     assert contents(None) == {}
-    assert words_of(None) == ""
+    assert message_text(None) == ""
 
 
 def test_pending_content_is_kept_by_call() -> None:

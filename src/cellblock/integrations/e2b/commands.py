@@ -9,14 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from cellblock.errors import CellblockError, SessionClosed
-from cellblock.integrations.commands import ended
-from cellblock.integrations.e2b.exceptions import (
-    InvalidArgumentException,
-    SandboxException,
-    checked,
-    wrong,
-)
-from cellblock.integrations.e2b.execution import followed
+from cellblock.integrations.commands import command_end
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, checked, wrong
+from cellblock.integrations.e2b.execution import run_cell
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
 
@@ -68,13 +63,13 @@ class Commands:
             raise wrong("user", "left out: a sandbox has one user", user)
         before = f"cd -- {shlex.quote(posixpath.join('.', cwd))} || exit 1\n" if cwd is not None else ""
 
-        def tell(output: Output) -> None:
+        def show(output: Output) -> None:
             if callback := {"stdout": on_stdout, "stderr": on_stderr}.get(output.stream or ""):
                 callback(output.text)
 
         with self._environment.once(envs):
-            cell = followed(self._session, before + cmd, "shell", timeout, tell)
-        error, end = cell.error, ended(cell.error, cell.outputs)
+            cell = run_cell(self._session, before + cmd, "shell", timeout, show)
+        error, end = cell.error, command_end(cell.error, cell.outputs)
         result = CommandResult(
             stderr=end.stderr,
             stdout=end.stdout,
@@ -96,18 +91,18 @@ def _cellblock_inside(given, for_good):
     os.environ.update(given)
 globals().pop("_cellblock_inside")({given!r}, {for_good!r})
 """
-"""First ends what an earlier run had: where the run was undone, its variables are there still, and beside them, in the
-environment since a session that is opened again has that, what was before."""
+"""First takes back the variables of an earlier run, which are still there where that run was undone. Their values from
+before it are kept in the environment too, since a session that is opened again has that."""
 
-_ASKED = "'_CELLBLOCK_BEFORE' in __import__('os').environ"
+_IS_LEFT = "'_CELLBLOCK_BEFORE' in __import__('os').environ"
 
 
 class Environment:
-    """The environment of a session's code."""
+    """Variables of the environment, for good or for one run. Their values are in no cell."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._may_have = session.resumed is not None
+        self._may_be_left = session.resumed is not None
 
     def set(self, variables: Mapping[str, str], *, for_good: bool = True) -> None:
         """Set variables, and unset those of an earlier run."""
@@ -125,13 +120,13 @@ class Environment:
 
     @contextmanager
     def once(self, variables: Mapping[str, str] | None) -> Iterator[None]:
-        """Have variables for what is run within."""
+        """Set variables for what is run within."""
         if not variables:
-            if self._may_have and self._aside(_ASKED, reads=True):
+            if self._may_be_left and self._aside(_IS_LEFT, reads=True):
                 self.set({})
             yield
             return
-        self._may_have = True
+        self._may_be_left = True
         try:
             self.set(variables, for_good=False)
             yield

@@ -39,34 +39,33 @@ _ENDINGS = {
     ".htm": {"html", "htm"},
 }
 _NEUTRAL = {"", "txt", "text", "plain", "plaintext", "code"}
-_MOST_WORDS = 32 * 2**20
+_MOST_TEXT = 32 * 2**20
 """Characters of a message that are read: a block that goes on past them is cut off."""
-_MOST_WAYS = 5_000
+_MOST_PERMUTATIONS = 5_000
 
 
 def contents(message: object) -> dict[str, str]:
-    """The content for each call of a message that has one, by the call's id, which no other call of it has.
+    """Content of a message by the id of the call that it is for; ids that two calls of the message have are left out.
 
-    Blocks go to calls in their order, but for where their tags and the calls' file names say otherwise. A block whose
-    fence is not closed was cut off, and is nobody's.
+    Blocks go to calls in their order, unless their tags and the calls' file names fit another order better. A block
+    whose fence is not closed was cut off, and goes to none.
     """
     ids = Counter(ids_of(message))
     made = message.tool_calls if isinstance(message, AIMessage) else []
     calls = [call for call in made if call["name"] in CONTENT_TOOLS]
     if not calls:
         return {}
-    blocks = [fence for fence in fences(words_of(message)[:_MOST_WORDS]) if fence.closed]
-    chosen = _chosen(calls, blocks)
-    found = zip(map(id_of, calls), chosen, strict=True)
+    blocks = [fence for fence in fences(message_text(message)[:_MOST_TEXT]) if fence.closed]
+    found = zip(map(id_of, calls), _blocks_for(calls, blocks), strict=True)
     own = {id_ for id_, many in ids.items() if many == 1 and (id_ or len(ids) == 1)}
     return {id_: block.text for id_, block in found if block is not None and id_ in own}
 
 
-def why_none(message: object) -> str:
-    """Why a message that calls such a tool has no content for it, and what to write instead."""
+def advice_without_content(message: object) -> str:
+    """Reason why a message has no content for a call that takes some, with what to write instead."""
     if message is None:
         return _WRITE
-    found = fences(words_of(message)[:_MOST_WORDS])
+    found = fences(message_text(message)[:_MOST_TEXT])
     if any(not fence.closed for fence in found):
         return f"The block in your message is cut off. Write it again, shorter, and end it with a line ```. {_ONE}"
     if found:
@@ -81,8 +80,8 @@ _WRITE = (
 )
 
 
-def words_of(message: object) -> str:
-    """Text of a message: its text, or all the text among its blocks of content, each on lines of its own."""
+def message_text(message: object) -> str:
+    """Text of a message, or of all its blocks of text, each on lines of its own."""
     content = getattr(message, "content", "")
     if isinstance(content, str):
         return content
@@ -102,7 +101,7 @@ def last_answer(messages: object) -> AIMessage | None:
 
 
 def stored(message: AIMessage) -> AIMessage:
-    """A message of the model as any checkpointer takes it: valid text, bounded numbers, an id of its own for each call.
+    """A message of the model made storable by any checkpointer: valid text, bounded numbers, a unique id for each call.
 
     An answer to a call needs its id, which models leave out or give twice.
     """
@@ -118,34 +117,34 @@ def stored(message: AIMessage) -> AIMessage:
 
 
 def ids_of(message: object) -> list[str]:
-    """Ids of the calls of a message. A text stands there as often as there are calls that have it for an id."""
+    """Ids of the calls of a message, one for each call."""
     return [id_of(call) for call in message.tool_calls] if isinstance(message, AIMessage) else []
 
 
-def called(call: Mapping[str, Any]) -> str:
-    """The name of the tool that a call is of, in a line."""
+def tool_name(call: Mapping[str, Any]) -> str:
+    """Name of the tool of a call, in a line."""
     return line(call["name"], 200)
 
 
 def id_of(call: Mapping[str, Any]) -> str:
-    """Id of a call."""
+    """Id of a call, as text of at most 1,000 characters."""
     return text_of(call["id"], max_chars=1_000)
 
 
 def refused(call: Mapping[str, Any], why: str) -> ToolMessage:
-    """The answer to a call that was not carried out."""
-    return ToolMessage(why, name=called(call), tool_call_id=id_of(call), status="error")
+    """Answer to a call that was not carried out."""
+    return ToolMessage(why, name=tool_name(call), tool_call_id=id_of(call), status="error")
 
 
-def _chosen(calls: Sequence[Mapping[str, Any]], blocks: Sequence[Fence]) -> tuple[Fence | None, ...]:
-    """A block for each call: of the ways to give them out, the first in order of those that fit best."""
+def _blocks_for(calls: Sequence[Mapping[str, Any]], blocks: Sequence[Fence]) -> tuple[Fence | None, ...]:
+    """A block for each call: the first permutation of those that fit best."""
     given: list[Fence | None] = [*blocks, *[None] * max(0, len(calls) - len(blocks))]
-    ways = islice(permutations(given, len(calls)), max(1, _MOST_WAYS // len(calls)))
+    ways = islice(permutations(given, len(calls)), max(1, _MOST_PERMUTATIONS // len(calls)))
     return max(ways, key=lambda way: sum(map(_fit, calls, way)))
 
 
 def _fit(call: Mapping[str, Any], block: Fence | None) -> int:
-    """2 where the block's tag is what the call is about, 1 where it says nothing, 0 where it is something else."""
+    """2 where the block's tag fits the call, 1 where it says nothing, 0 where it says something else."""
     if block is None:
         return 0
     if call["name"] == RUN:
@@ -164,9 +163,9 @@ Pending = dict[str, str]
 
 
 def merge_pending(old: object, new: object) -> Pending:
-    """Pending content after an update: content by calls' ids, of which None takes one away.
+    """Merge an update into pending content: by call id, where None removes one.
 
-    A string is the one content there is, as in a state that has room for one; "" clears all.
+    A string replaces all, as in a state that has room for one content; "" clears it.
     """
     if not isinstance(new, Mapping):
         return {"": new} if isinstance(new, str) and new else {}
@@ -175,9 +174,9 @@ def merge_pending(old: object, new: object) -> Pending:
 
 
 def merge_files(old: object, new: object) -> list[str]:
-    """Files by their names, each once, in the order in which they were made.
+    """Merge names of files: each once, in the order in which they were made.
 
-    What is no name was put there by an edit of a checkpoint. It is left out, and logged: no update could take it away.
+    An edit of a checkpoint may put in something else than a name. It is left out, and logged.
     """
     found = [one for some in (old, new) if some is not None for one in (some if isinstance(some, list) else [some])]
     if odd := [type_name(one) for one in found if not isinstance(one, str)]:
@@ -186,7 +185,7 @@ def merge_files(old: object, new: object) -> list[str]:
 
 
 class AgentState(TypedDict, total=False):
-    """Messages, content that waits for its tool call, and the files that tools and code made. All of it is JSON.
+    """Messages, content pending for tool calls, and the files that tools and code made. All of it is JSON.
 
     `pending_content` may be begun as "".
     """
@@ -197,26 +196,26 @@ class AgentState(TypedDict, total=False):
 
 
 def pending_update(old: object, message: object) -> dict[str, str | None]:
-    """The update by which what a message has for its calls is pending, and nothing else."""
+    """Update that makes the content of a message pending, and removes all other."""
     found = contents(message)
     return {**dict.fromkeys(_pending(old)), **found}
 
 
 def content_for(pending: object, call_id: str) -> str:
-    """Pending content for a call, "" for none, or for what is no text."""
+    """Pending content for a call; "" where there is none, or it is not text."""
     held = _pending(pending)
     return next((one for one in (held.get(call_id), held.get("")) if isinstance(one, str) and one), "")
 
 
 def misfit(pending: object, call_id: str) -> str:
-    """The type of what is pending for a call and is no text, as in a checkpoint that was edited; "" where all is."""
+    """Type of pending content that is not text, as in a checkpoint that was edited; "" otherwise."""
     held = _pending(pending)
     found = pending if not isinstance(pending, str | Mapping | None) else held.get(call_id) or held.get("")
     return "" if isinstance(found, str | None) else type_name(found)
 
 
 def taken(pending: object, call_id: str) -> object:
-    """The update that takes away what was pending for a call, in the form that the state has."""
+    """Update that removes the pending content of a call, in the form that the state has."""
     if isinstance(pending, str):
         return ""
     held = _pending(pending)

@@ -21,7 +21,6 @@ from cellblock.integrations.langgraph.content import (
     CONTENT_TOOLS,
     PENDING,
     AgentState,
-    called,
     content_for,
     contents,
     field_of,
@@ -30,6 +29,7 @@ from cellblock.integrations.langgraph.content import (
     pending_update,
     refused,
     stored,
+    tool_name,
 )
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 
@@ -55,11 +55,11 @@ def create_agent_graph(
     asked: Runnable[Any, Any] = model.bind_tools(tools)
 
     def agent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
-        return _said(state, asked.invoke(state.get("messages", []), config))
+        return _update(state, asked.invoke(state.get("messages", []), config))
 
     async def aagent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
         message = await asked.ainvoke(state.get("messages", []), config)
-        return await off_loop(LARGE, _said, state, message)
+        return await off_loop(LARGE, _update, state, message)
 
     graph = StateGraph(AgentState)
     graph.add_node("agent", RunnableLambda(agent, aagent, name="agent"))
@@ -71,10 +71,10 @@ def create_agent_graph(
     return graph.compile(checkpointer=saver, interrupt_before=interrupt_before)
 
 
-def _said(state: AgentState, message: AIMessage) -> dict[str, object]:
-    """Update of the state by a message of the model: itself, content for its calls, answers to calls that are none."""
+def _update(state: AgentState, message: AIMessage) -> dict[str, object]:
+    """Update of the state by a message of the model: itself, its content, and answers to calls that cannot be read."""
     message = stored(message)
-    unreadable = [refused(call, _NOT_JSON.format(called(call))) for call in message.invalid_tool_calls]
+    unreadable = [refused(call, _NOT_JSON.format(tool_name(call))) for call in message.invalid_tool_calls]
     return {"messages": [message, *unreadable], PENDING: pending_update(state.get(PENDING), message)}
 
 
@@ -93,9 +93,9 @@ def _next(state: AgentState) -> str:
 
 
 class SandboxToolNode(ToolNode):
-    """LangGraph's `ToolNode`, with which content goes past the arguments of calls: from a fenced block of the message.
+    """LangGraph's `ToolNode` for tools that take their content from a fenced block of the message.
 
-    Whatever a tool raises becomes a message, so that the model can go another way; so does a tool that there is not.
+    An error of a tool becomes a message, so that the model can go another way; so does a call of an unknown tool.
     """
 
     def __init__(
@@ -116,9 +116,9 @@ class SandboxToolNode(ToolNode):
         )
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **given: Any) -> Any:
-        """Carry the calls of a message out one after another: the later ones may need what the earlier ones made.
+        """Carry out the calls of a message in their order: later ones may need what earlier ones made.
 
-        Without an event loop LangGraph begins each in a thread, in any order.
+        Without an event loop LangGraph would begin each in a thread, in any order.
         """
         return super().invoke(input, patch_config(config, max_concurrency=1), **given)
 
@@ -133,11 +133,11 @@ class SandboxToolNode(ToolNode):
         call = request.tool_call
         if request.tool is not None:
             return None
-        return refused(call, f"Unknown tool: {called(call)}. There are: {', '.join(self.tools_by_name)}.")
+        return refused(call, f"Unknown tool: {tool_name(call)}. There are: {', '.join(self.tools_by_name)}.")
 
 
 def with_content(request: ToolCallRequest, messages_key: str = "messages") -> ToolCallRequest:
-    """The request, with what the message has for its call among what is pending, unless something is already."""
+    """The request with the content of its message pending, unless some is already."""
     call = request.tool_call
     state: object = request.runtime.state
     if call["name"] not in CONTENT_TOOLS:

@@ -1,4 +1,4 @@
-"""The tools for `create_agent` of LangChain, with what finds their content."""
+"""The tools as a middleware for `create_agent` of LangChain."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
         return await off_loop(LARGE, _stored, await handler(request))
 
     def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Keep what the message has for its calls, and nothing of calls that were not carried out."""
+        """Make the content of the message pending, and remove that of calls that were not carried out."""
         return {PENDING: pending_update(state.get(PENDING), last_answer(state["messages"]))}
 
     async def aafter_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:

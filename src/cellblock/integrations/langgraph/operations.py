@@ -1,7 +1,7 @@
 """Operations of the tools on a thread's session. Each returns text for the model; a failure says what to do.
 
-A call that a graph makes again, since it was ended between the call and its checkpoint, is not carried out again: a
-cell has what tells its call apart from others in its source, and the commit of a change of files has it for a tag.
+A graph that ended between a call and its checkpoint makes the call again. It is not carried out twice: each call has a
+key, which is in the source of its cell, or is a tag of the commit of its change of files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cellblock.session.session import AsyncSession
 from cellblock.text import cut, name, row, valid, write_json
 
 MOST_FILE_BYTES = 20 * 2**20
-"""Of a file that a tool writes, or edits."""
+"""Bytes of a file that a tool may write or edit."""
 _MOST_READ = 50_000
 """Characters of a file that are shown at once."""
 _MOST_TOLD = 60_000
@@ -34,17 +34,17 @@ _MOST_TOLD = 60_000
 _MOST_LINES = 2_000
 _MOST_NEW = 100
 _ROW_BYTES = 100
-"""Of a path in a list of files, about."""
+"""Bytes of a path in a list of files, about."""
 _MARK = "\n# tool call "
 _MOST_IMAGES = 4
 _MOST_IMAGE_BYTES = 200_000
-"""Of an image that goes with a message, which checkpoints keep; a larger one is named by its URI alone."""
+"""Bytes of an image in a message, which checkpoints keep; a larger one is named by its URI alone."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Result of a call, in words for the model. `created` are the files it made, `images` are PNG.
+    """Result of a call, as text for the model. `created` are the files it made, `images` are PNG.
 
     Security border: messages and checkpoints get valid text of at most 60,000 characters, and those that a cell may
     show, `most_of_cell`; the middle is cut. Files stand there as `name` has them.
@@ -64,20 +64,20 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: its arguments, its content, "" where there is none, and what tells it apart, "" where nothing does."""
+    """A call: its arguments, its content and its key, each "" where there is none."""
 
     arguments: dict[str, Any]
     content: str = ""
     key: str = ""
 
     def __getitem__(self, name: str) -> str:
-        """An argument that is text, as the schema of its tool says."""
+        """An argument that is text by the schema of its tool."""
         given = self.arguments[name]
         assert isinstance(given, str)
         return given
 
     def number(self, name: str) -> int:
-        """One that is a whole number."""
+        """An argument that is a whole number by the schema of its tool."""
         given = self.arguments[name]
         assert isinstance(given, int)
         return given
@@ -134,7 +134,7 @@ def _new(before: Sequence[str], after: Sequence[str]) -> Listing:
 
 
 async def _done(session: AsyncSession, key: str) -> Cell | None:
-    """The cell of a call that was carried out before. One that its program's end cut off was not."""
+    """The cell of a call that was carried out before; None too where its program ended meanwhile."""
     if not key:
         return None
     for cell in reversed(await to_thread.run_sync(lambda: session.notebook.cells)):
@@ -154,7 +154,7 @@ def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = (), more
 
 
 def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
-    """The first images of a cell that are PNG, by what they are and not by what was said of them, and small."""
+    """The first small images of a cell that are PNG by their bytes."""
     uris = [output.uri for output in cell.outputs if output.type is OutputType.IMAGE and output.uri is not None]
     shown = (session.notebook.read(uri) for uri in uris)
     small = (data for data in shown if data.startswith(_PNG) and len(data) <= _MOST_IMAGE_BYTES)

@@ -1,6 +1,6 @@
 """Listing and searching a session's files, by a program that runs inside the walls: patterns are the model's.
 
-It is no cell and binds no name. Workspace files are told by their names there, others by their whole path; what is
+It is not a cell and binds no name. Files of the workspace are named from there, others by their whole path. What is
 mounted, such as the interpreter, is left out, and so are caches below the directory that is searched.
 """
 
@@ -13,17 +13,17 @@ from cellblock.session.session import AsyncSession
 from cellblock.session.timeline import CACHES, COMPILED
 
 MOST = 1000
-"""Rows that are told."""
+"""Rows of a result."""
 _LONGEST = 10_000
 """Characters of a row: a path and a line have 4,600 at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: the files below `below`, "" for all there are, whose name matches `glob`; and which of their lines.
+    """A search for files below `below` whose names match `glob`, or for the lines of them that match `regex`.
 
-    A `glob` without "/" is one of names in any directory; `**` stands for any directories. `regex` is Python's; with
-    None files are told and not lines, with their sizes where that is asked for.
+    A `glob` without "/" matches names in any directory; `**` stands for any directories. `regex` is Python's; with None
+    the rows are files, with their sizes where `sizes` is true.
     """
 
     below: str = ""
@@ -35,7 +35,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows to show, and whether there were more."""
+    """Rows to show; `more` is True where some were left out."""
 
     rows: tuple[str, ...]
     more: bool

@@ -1,4 +1,4 @@
-"""The tools: what a model is told of each, and how a call becomes an operation on the session of its thread."""
+"""The tools: their schemas and texts for a model, and a call as an operation on the session of its thread."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from cellblock.integrations.langgraph.content import (
     PENDING,
     RUN,
     WRITE,
+    advice_without_content,
     content_for,
     field_of,
     id_of,
@@ -32,7 +33,6 @@ from cellblock.integrations.langgraph.content import (
     last_answer,
     misfit,
     taken,
-    why_none,
 )
 from cellblock.integrations.langgraph.operations import Call, Told, key_of
 from cellblock.integrations.langgraph.threads import Threads
@@ -142,7 +142,7 @@ def create_sandbox_tools(
 
 
 def threads_of(store_or_url: object) -> Threads:
-    """The sessions of a store, however that is said."""
+    """The sessions of a store, given by any of the arguments of `create_sandbox_tools`."""
     if isinstance(store_or_url, Threads):
         return store_or_url
     if store_or_url is None or isinstance(store_or_url, str):
@@ -193,13 +193,13 @@ def _without_injected(given: Any) -> Any:
 
 
 def _misused(error: Any) -> str:
-    """Message on a call's wrong arguments."""
+    """Message about wrong arguments of a call."""
     told = misfits(error) if isinstance(error, ValidationError) else row(message_of(error, _MOST_SAID))
     return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
 
 
 class _Calls:
-    """One tool of a thread, or of whatever thread it is called in. No call raises: a model is told what went wrong."""
+    """One tool, of one thread or of the thread that calls it. No call raises: a model is told what went wrong."""
 
     def __init__(self, name: str, threads: Threads, thread_id: str | None, images: bool) -> None:
         self._name = name
@@ -299,7 +299,7 @@ class _Context:
             if kind := misfit(self.pending, name):
                 said = f"The graph's state has {kind} in place of the content of this call, which is no text. {_AGAIN}"
                 raise CellblockError(said)
-            remedy = why_none(message) if self.has_field else _NO_FIELD
+            remedy = advice_without_content(message) if self.has_field else _NO_FIELD
             raise CellblockError(f"No content found in graph state. {remedy}")
         told_apart = self.by_hand or same
         return Call(arguments, content, key_of(self.call_id, self.task, tool, arguments) if told_apart else "")
@@ -340,7 +340,7 @@ def _content(told: Told) -> str | list[str | dict[str, Any]]:
 
 
 def _failed(name: str, error: Exception) -> Told:
-    """The border: what stopped a call is told to the model, and the graph goes on."""
+    """Border: an error of a call as a message for the model. The graph goes on."""
     if isinstance(error, CellblockError):
         return Told(f"Error: {error}", failed=True)
     _LOG.error("a call of %s failed", name, exc_info=error)
