@@ -23,7 +23,7 @@ _NAMESPACES = ("pid", "mnt", "ipc", "uts", "net")
 
 
 def inspected(running: Running) -> Applied:
-    """The wall that a container is; IsolationUnavailable where a part of it is missing.
+    """The container as a wall; IsolationUnavailable where a part of it is missing.
 
     Its first process waits meanwhile, in the namespaces that it was started in.
     """
@@ -33,7 +33,7 @@ def inspected(running: Running) -> Applied:
         raise _refused(running, f"what stands around it cannot be read: {error}") from None
     if missing:
         raise _refused(running, f"it was started without {', '.join(missing)}")
-    started = f"{running.engine.said}, {running.runtime}, {running.image}"
+    started = f"{running.engine.title}, {running.runtime}, {running.image}"
     detail = f"{started}; no network, read-only root, no capabilities, no new privileges, system call filter"
     return Applied(mechanism="container", detail=detail)
 
@@ -58,7 +58,7 @@ def _missing(process: Path) -> Iterator[str]:
 
 
 def _is_read_only(process: Path) -> bool:
-    """Of the mount that was put over `/` last: its point is the fifth field, its options are the sixth."""
+    """True if the last mount over `/` is read-only: its point is the fifth field, its options are the sixth."""
     mounts = (line.split() for line in (process / "mountinfo").read_text(encoding="utf-8").splitlines())
     options = [fields[5].split(",") for fields in mounts if fields[4] == "/"]
     return bool(options) and "ro" in options[-1]
@@ -66,19 +66,19 @@ def _is_read_only(process: Path) -> bool:
 
 def _refused(running: Running, reason: str) -> IsolationUnavailable:
     return IsolationUnavailable(
-        f"a container of {running.engine.said} with {running.runtime} is not a wall: {reason}",
+        f"a container of {running.engine.title} with {running.runtime} is not a wall: {reason}",
         mechanism="container",
         hint="use another runtime or engine: container=Container(runtime=…)",
     )
 
 
 _MEMORY = {1: ("memory.limit_in_bytes", "memory.oom_control"), 2: ("memory.max", "memory.events")}
-"""By the version of groups: what bounds memory, and what counts kills for want of it."""
+"""By the version of groups: the files of the limit of memory, and of the number of kills by it."""
 _REMEDY = "run the engine as root, or give the user control groups of version 2 (systemd delegates them)"
 
 
 class Bounds(Enclosure):
-    """Bounds that all sessions of a container have in common: nothing is put in, all was born there."""
+    """Limits of a container's control group, which all its sessions share: every process starts in it."""
 
     def __init__(self, wall: Wall, events: Path | None) -> None:
         super().__init__(ExecutionLimits())
@@ -88,26 +88,26 @@ class Bounds(Enclosure):
 
     @classmethod
     def of(cls, running: Running | Contained, memory_bytes: int, processes: int, cpus: float | None) -> Bounds:
-        """Those of a container that was asked to be bounded so."""
+        """Read the limits of a container, and compare them with those that the engine was asked for."""
         try:
             memory, version = _folder(running.pid, "memory")
             pids, _ = _folder(running.pid, "pids")
             limit, events = (memory / name for name in _MEMORY[version])
             found = _number(limit), _number(pids / "pids.max")
         except FileNotFoundError:
-            return cls.missing(f"{running.engine.said} bounds no containers here")
+            return cls.missing(f"{running.engine.title} bounds no containers here")
         except (OSError, ValueError, NotDelegated) as error:
             return cls.missing(f"the container's group cannot be read: {error}")
         bounds = zip(("memory", "processes"), found, (memory_bytes, processes), strict=True)
         if unbounded := [what for what, bound, asked in bounds if bound > asked]:
-            return cls.missing(f"{running.engine.said} does not bound {' and '.join(unbounded)} here")
+            return cls.missing(f"{running.engine.title} does not bound {' and '.join(unbounded)} here")
         time = "" if cpus is None else f", {cpus:g} processors"
         detail = f"the container's: v{version} memory {memory_bytes >> 20} MB, {processes} processes{time}"
         return cls(Applied(mechanism=MECHANISM, detail=detail), events)
 
     @classmethod
     def missing(cls, reason: str, remedy: str = _REMEDY) -> Bounds:
-        """Those of a container whose bounds are not there, or not to be read."""
+        """Limits that are not there, or cannot be read."""
         return cls(Unavailable(mechanism=MECHANISM, reason=reason, remedy=remedy, needed=False), None)
 
     def killed(self) -> int:
@@ -119,7 +119,7 @@ class Bounds(Enclosure):
         return "all the memory that its container may have"
 
     def _count(self) -> int:
-        with contextlib.suppress(OSError, ValueError):  # it is gone, or an old kernel's, which counts none
+        with contextlib.suppress(OSError, ValueError):  # it is gone, or of an old kernel, which counts no kills
             if self._events is not None:
                 words = self._events.read_text(encoding="ascii").split()
                 return int(words[words.index("oom_kill") + 1])

@@ -46,7 +46,7 @@ _MORE_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The properties that two containers share if one can stand for the other."""
+    """Properties of a container; two containers with equal ones are interchangeable."""
 
     container: Container
     profile: Profile
@@ -66,7 +66,7 @@ def box_of(spec: KernelSpec) -> Box:
 
 
 class ContainerFamily(Family):
-    """One session, and its branches: their container ends with the last of them."""
+    """A family of one session and its branches. The container ends with the last of them."""
 
     trust_level = "sandboxed"
     lone = True
@@ -101,7 +101,7 @@ class ContainerFamily(Family):
         return self._bounds
 
     def stir(self) -> None:
-        """Nothing is put anywhere: the container's group holds them all."""
+        """Do nothing: the container's group holds all processes."""
 
     def leave(self, shell: object) -> None:
         super().leave(shell)
@@ -109,22 +109,22 @@ class ContainerFamily(Family):
             self.end_soon()
 
     def end_soon(self) -> None:
-        """End it while nobody waits: a collector may be calling."""
+        """End it in a thread: a collector may be calling."""
         begun(self.close, name="cellblock-container")
 
 
 class _Shelf:
-    """The containers of one box, with a session of one kind in each."""
+    """Pre-warmed containers of one box, with a session of one kind in each."""
 
     def __init__(self, box: Box, kind: Kind) -> None:
         self._box, self._kind = box, kind
         self._ready: list[ContainerFamily] = []
         self._lock, self._filling = threading.Lock(), threading.Lock()
         self.kept = 0
-        """The number that somebody asked for."""
+        """Number that is to be kept ready."""
 
     def take(self, progress: Progress | None) -> ContainerFamily:
-        """One that is ready, or a new one."""
+        """A container that is ready, or a new one."""
         with self._lock:
             family = next((one for one in self._ready if one.ready), None)
             if family is not None:
@@ -132,7 +132,7 @@ class _Shelf:
         return family or ContainerFamily.started(self._box, progress, self._kind)
 
     def fill(self) -> None:
-        """Start what is wanted, and end what is not any more. Blocks; raises what keeps one from being started."""
+        """Start containers up to the number to be kept, and end those beyond it. Blocks; raises errors of starting."""
         with self._filling:
             while self._count() < self.kept:
                 family = ContainerFamily.started(self._box, None, self._kind)
@@ -141,14 +141,14 @@ class _Shelf:
         self.trim()
 
     def fill_beforehand(self) -> None:
-        """Fill it in a thread of its own, where nobody is told what fails."""
+        """Fill the shelf; errors are logged."""
         try:
             self.fill()
         except (CellblockError, FamilyGone, OSError) as error:
             _log.warning("no container could be started beforehand: %s", error)
 
     def trim(self) -> None:
-        """End the containers that nobody wants any more."""
+        """End containers beyond the number to be kept."""
         with self._lock:
             over = [self._ready.pop() for _ in range(len(self._ready) - self.kept)]
         for family in over:
@@ -161,14 +161,14 @@ class _Shelf:
 
 
 class Pool:
-    """All methods may be called from any thread."""
+    """Warm pool of containers, by box and kind of session. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._shelves: dict[tuple[Box, str], _Shelf] = emptied({})
 
     def take(self, box: Box, kind: Kind, progress: Progress | None = None) -> ContainerFamily:
-        """A container with no session yet: one that is ready, or a new one. Blocks while it starts."""
+        """A container that is ready, or a new one. Blocks while it starts."""
         shelf = self._shelf(box, kind)
         family = shelf.take(progress)
         if shelf.kept:
@@ -176,7 +176,7 @@ class Pool:
         return family
 
     def keep(self, box: Box, kind: Kind, count: int) -> None:
-        """Keep so many ready. Blocks until they are there, and raises what keeps one from being started."""
+        """Keep so many ready. Blocks until they are, and raises errors of starting."""
         shelf = self._shelf(box, kind)
         shelf.kept = count
         try:
@@ -190,7 +190,7 @@ class Pool:
             return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
 
     def close(self) -> None:
-        """End every container that has no session yet."""
+        """End every container that was not taken."""
         with self._lock:
             shelves = list(self._shelves.values())
             self._shelves.clear()
@@ -200,21 +200,21 @@ class Pool:
 
 
 SHARED = Pool()
-"""That of this process."""
+"""Pool of this process."""
 atexit.register(SHARED.close)
 
 
 _TRIES = 3
 _SHARING = ("runc", "crun", "youki", "io.containerd.runc.v2")
-"""Runtimes whose containers have the kernel that their engine has."""
+"""Runtimes whose containers share the engine's kernel."""
 
 
 class ContainerLauncher:
-    """Opens kernels in containers, each in one of its own, which branches of it share."""
+    """Opens each kernel in a container of its own, which its branches share."""
 
     def __init__(self, containers: Pool | None = None, *, nested: bool = True) -> None:
-        """By default containers are of the one pool of this process. Those that are not `nested` have no walls inside
-        but those that need no namespaces, whatever their runtime."""
+        """`containers` is the pool, by default that of this process. Without `nested` only those walls are inside that
+        need no namespaces, whatever the runtime."""
         self._pool = containers or SHARED
         self._nested = nested
 
@@ -231,7 +231,7 @@ class ContainerLauncher:
 
 
 def _is_apart(spec: KernelSpec) -> bool:
-    """True if the container has another kernel than the host, or may have: a runtime that nothing is known of."""
+    """True if the container's kernel is not the host's, or may not be, as with an unknown runtime."""
     container = spec.container or Container()
     engine = engine_of(container.engine)
     return engine.apart or os.path.basename(container.runtime or engine.runtime) not in _SHARING

@@ -64,7 +64,7 @@ def serve() -> NoReturn:
 
 
 class _Told:
-    """Takes messages as a channel does."""
+    """A channel that sends over a junction."""
 
     def __init__(self, junction: Junction) -> None:
         self._junction = junction
@@ -75,7 +75,7 @@ class _Told:
 
 
 def _prepare(junction: Junction, profile: dict[str, object]) -> None:
-    """See what stands around this process, before any code but the runner's is executed; import what workers share."""
+    """Check the walls around this process before any code but the runner's is executed; import what workers share."""
     missing = walls.missing()
     if missing:
         remedy = "report this: the engine was asked for it"
@@ -123,7 +123,7 @@ class _Stamped(Packets):
 
 
 class Relay:
-    """One session's processes. Single-threaded; never waits for what the session does."""
+    """The processes of a session. Single-threaded; never waits for the session."""
 
     def __init__(self, junction: Junction, profile: dict[str, object]) -> None:
         self._junction = junction
@@ -206,7 +206,7 @@ class Relay:
         main.run(message, connection, stdout, stderr, room=room)
 
     def _bury(self) -> None:
-        """Take the ends of the worker and of all that was adopted."""
+        """Reap the worker and adopted processes."""
         ended.heard(self._children)
         for process, status in ended.ended_children():
             self._note(process, status)
@@ -216,7 +216,7 @@ class Relay:
             self._worker, self._ended = 0, status
 
     def _tell_of_the_end(self) -> None:
-        """Tell how the worker ended, after all that it left in its streams."""
+        """Report how the worker ended, after all that it left in its streams."""
         if self._ended is not None and self._junction.drain(self._token):
             unread = {"unread": True} if self._connection is not None and self._connection.unread else {}
             self._tell({"ended": self._token, "status": self._ended, **unread})
@@ -287,12 +287,12 @@ def _resident(process: int) -> int:
 
 
 def _then(message: dict[str, object]) -> float:
-    """When something began, by this kernel's clock: the host's may be another."""
+    """Time at which something began, by this kernel's clock: the host's may be another."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - cast("float", message["ago"])
 
 
 def run() -> NoReturn:
-    """Serve; what goes wrong is told on stderr, which leads to the host."""
+    """Serve; errors are printed on stderr, which leads to the host."""
     try:
         serve()
     except (Broken, Exception):

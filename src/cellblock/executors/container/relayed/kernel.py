@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cellblock.container import Container, default_image
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused, SessionClosed
-from cellblock.executors.container.engine import Engine, aside, ask, engine_of, not_started
+from cellblock.executors.container.engine import Engine, ask, engine_of, not_started, working_directory
 from cellblock.executors.container.inspection import Bounds
 from cellblock.executors.container.options import PYTHON, new_name, options_of, program
 from cellblock.executors.container.relayed.pump import Pump
@@ -55,7 +55,7 @@ _PARTS = ("workspace", "tmp")
 
 @dataclass(frozen=True, slots=True)
 class Contained:
-    """The relay in a container of an engine."""
+    """A container with a relay, and the engine's command that is the line to it."""
 
     process: subprocess.Popen[bytes]
     engine: Engine
@@ -68,7 +68,7 @@ class Contained:
 
     @property
     def said(self) -> str:
-        return f"{self.engine.said}, {self.container.runtime or self.engine.runtime}, {self.image}"
+        return f"{self.engine.title}, {self.container.runtime or self.engine.runtime}, {self.image}"
 
     @property
     def pid(self) -> int:
@@ -118,13 +118,13 @@ def contained(spec: KernelSpec, home: str) -> Contained:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        cwd=aside(),
+        cwd=working_directory(),
     )
     return Contained(process, engine, container, image, python, name, memory, processes)
 
 
 class RelayedKeeper(Keeper):
-    """One session's relay. Not thread-safe."""
+    """The relay of a session. Not thread-safe."""
 
     def __init__(
         self, channel: socket.socket, home: str, owner: int | None, lock: int, started: Contained, pump: Pump
@@ -226,7 +226,7 @@ _LACKING: tuple[Wall, ...] = (
 )
 
 _NOBODY = -1
-"""The number of no process: who would read or write the worker's memory by it is refused by the kernel."""
+"""Number of no process: the kernel refuses to read or write memory by it."""
 
 
 class RelayedLauncher:
@@ -249,13 +249,13 @@ class RelayedLauncher:
         return await RelayedKernel(keeper, spec, keeper.bounds).open()
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
-        """None are kept: whoever asks for some is told so."""
+        """Refuse: no containers are kept ready."""
         if count:
             raise CellblockError(f"{_RELAYED} is not started beforehand", hint=f"open it when needed, or {_DIRECT}")
 
 
 class RelayedLink(Link):
-    """A link whose socket brings the worker's words alone: the relay drops the rest. A descriptor tells its end."""
+    """A link whose relay drops packets of other processes than the worker. A descriptor tells the worker's end."""
 
     def __init__(self, taken: Taken | None = None) -> None:
         super().__init__(taken)
@@ -276,7 +276,7 @@ class RelayedLink(Link):
 
 
 class RelayedKernel(ReducedKernel):
-    """One live worker behind a relay. Its death ends a turn with `Died`; `recover` has the relay make another."""
+    """A live worker behind a relay. Its death ends a turn with `Died`; `recover` has the relay make another."""
 
     trust_level = "sandboxed"
     where = _RELAYED
