@@ -1,22 +1,16 @@
-"""Cells and commands with a time limit each, for frameworks that run commands."""
+"""Commands with variables, a time limit and an exit status, for frameworks that run commands."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import anyio
-
-from cellblock.cell import Cell, CellError
-from cellblock.events import Done
+from cellblock.cell import CellError
+from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
-from cellblock.session.session import AsyncSession
 
-Kind = Literal["python", "shell"]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -27,6 +21,16 @@ class CommandEnd:
     status: int
     stdout: str
     stderr: str
+
+
+def time_limit(limits: ExecutionLimits, seconds: float | None) -> float:
+    """Seconds that a command may take: its own limit where it has one, within that of the session."""
+    return min(seconds or limits.timeout_seconds, limits.timeout_seconds)
+
+
+def timed_out(error: CellError | None) -> bool:
+    """True if a cell met its time limit."""
+    return error is not None and error.kind == "timeout"
 
 
 def export_lines(variables: Mapping[str, str] | None) -> str:
@@ -47,18 +51,3 @@ def command_end(error: CellError | None, outputs: Sequence[Output]) -> CommandEn
     if error is not None and status is None:
         stderr += f"\n{error.type}: {error.message} ({error.hint})"
     return CommandEnd(status=1 if status is None else status, stdout=stdout, stderr=stderr)
-
-
-async def run_timed(
-    session: AsyncSession, source: str, kind: Kind, seconds: float | None, on_output: Callable[[Output], None]
-) -> Cell | None:
-    """Run a cell, and call `on_output` as it shows something; None where it was interrupted after `seconds`."""
-    cell: Cell | None = None
-    with anyio.move_on_after(seconds):
-        async with aclosing(session.stream(source, kind=kind)) as events:
-            async for event in events:
-                if isinstance(event, Output):
-                    on_output(event)
-                elif isinstance(event, Done):
-                    cell = event.cell
-    return cell

@@ -11,9 +11,8 @@ from typing import Any, Self
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import run_timed
+from cellblock.integrations.commands import time_limit, timed_out
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.arguments import require_kind
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import our_loop
@@ -73,13 +72,15 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command with /bin/sh; the session's own limit of time holds besides `timeout` (seconds, 0 for none)."""
-        return self.session._in_turn(self._execute, command, timeout)
+        limits = self.session.limits
+        return _response(self.session.shell(command, timeout=time_limit(limits, timeout)), timeout, limits)
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """The same; a caller who is cancelled interrupts the command."""
-        following = asyncio.run_coroutine_threadsafe(self._execute(command, timeout), our_loop())
-        response: ExecuteResponse = await asyncio.wrap_future(following)
-        return response
+        limits = self.session.limits
+        running = self.session._session.shell(command, timeout=time_limit(limits, timeout))
+        cell = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(running, our_loop()))
+        return _response(cell, timeout, limits)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Write files; the answer has the error of each that is refused."""
@@ -93,27 +94,20 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
         read = [(path, _try(path, partial(self.session.files.read, path))) for path in paths]
         return [FileDownloadResponse(path=path, content=data, error=error) for path, (data, error) in read]
 
-    async def _execute(self, command: str, timeout: int | None) -> ExecuteResponse:
-        outputs: list[Output] = []
-        cell = await run_timed(self.session._session, command, "shell", timeout or None, outputs.append)
-        if cell is not None:
-            outputs = [*cell.outputs]
-        text = "".join(output.text for output in outputs if output.stream is not None)
-        if cell is None:
-            return ExecuteResponse(f"{text}\n[interrupted after {timeout} s]", exit_code=_TIMED_OUT, truncated=False)
-        status, said = _status(cell)
-        return ExecuteResponse(text + said, exit_code=status, truncated=cell.cut > 0)
 
-
-def _status(cell: Cell) -> tuple[int, str]:
-    """Exit status of a command, as a shell numbers it, and a line on why it ended where it did not end by itself."""
+def _response(cell: Cell, timeout: int | None, limits: ExecutionLimits) -> ExecuteResponse:
+    """Output of a command and its exit status as a shell numbers it, with a line on why something else ended it."""
+    text = "".join(output.text for output in cell.outputs if output.stream is not None)
     error = cell.error
-    if error is None:
-        return 0, ""
-    if error.status is not None:
-        return error.status, f"\n[{error.message}]" if error.status > _BY_SIGNAL else ""
-    said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
-    return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
+    status, note = 0, ""
+    if timed_out(error) and timeout and timeout < limits.timeout_seconds:
+        status, note = _TIMED_OUT, f"interrupted after {timeout} s"
+    elif error is not None and error.status is not None:
+        status, note = error.status, error.message if error.status > _BY_SIGNAL else ""
+    elif error is not None:
+        status = _TIMED_OUT if timed_out(error) else _CRASHED
+        note = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return ExecuteResponse(text + (f"\n[{note}]" if note else ""), exit_code=status, truncated=cell.cut > 0)
 
 
 def _try(path: str, action: Callable[[], bytes | None]) -> tuple[bytes | None, str | None]:

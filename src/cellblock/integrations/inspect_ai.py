@@ -13,9 +13,8 @@ import anyio
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import command_end, export_lines, run_timed
+from cellblock.integrations.commands import command_end, export_lines, time_limit, timed_out
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
 with needing("inspect", "the sandbox for Inspect needs inspect_ai, 0.3.285 or newer"):
@@ -157,13 +156,13 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
     # ------------------------------------------------------------------------------ commands
 
     async def _run(self, line: str, timeout: float | None) -> ExecResult[str]:
-        outputs: list[Output] = []
+        seconds = time_limit(self.session.limits, timeout)
         try:
-            cell = await run_timed(self.session, line, "shell", timeout, outputs.append)
+            cell = await self.session.shell(line, timeout=seconds)
         except (SessionClosed, LeaseLost) as gone:
             raise SandboxUnavailableError(str(gone)) from gone
-        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
-            raise TimeoutError(f"the command ran longer than {timeout or self.session.limits.timeout_seconds:g} s")
+        if timed_out(cell.error):
+            raise TimeoutError(f"the command ran longer than {seconds:g} s")
         return _result(cell)
 
     async def _is_refused(self, program: str, cwd: str | None) -> bool:

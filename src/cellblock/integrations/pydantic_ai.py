@@ -11,9 +11,8 @@ import anyio
 
 from cellblock.errors import LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import command_end, export_lines, run_timed
+from cellblock.integrations.commands import command_end, export_lines, time_limit, timed_out
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
 with needing("pydantic-ai", "the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer"):
@@ -93,17 +92,16 @@ class CellblockWorkspace:
             raise ValueError("there is no command")
         line = export_lines(env) + line
         session = await self.session()
-        outputs: list[Output] = []
+        limits = session.limits
+        seconds = time_limit(limits, timeout)
         try:
-            cell = await run_timed(session, line, "shell", timeout, outputs.append)
+            cell = await session.shell(line, timeout=seconds)
         except (SessionClosed, LeaseLost) as error:
             raise WorkspaceUnavailableError(str(error)) from error
-        limits = session.limits
-        failure = None if cell is None else cell.error
-        end = command_end(failure, outputs if cell is None else cell.outputs)
+        is_late = timed_out(cell.error)
+        end = command_end(None if is_late else cell.error, cell.outputs)
         printed = {"stdout": end.stdout, "stderr": end.stderr}
-        if cell is None or (failure is not None and failure.kind == "timeout"):
-            seconds = timeout if cell is None else limits.timeout_seconds
+        if is_late:
             raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
         if cell.cut:
             raise WorkspaceOutputLimitError("the command printed too much", limit=limits.max_output_bytes, **printed)

@@ -6,6 +6,10 @@ import asyncio
 import base64
 import json
 import os
+import subprocess
+import sys
+import textwrap
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +31,7 @@ from scripted_chat import ScriptedChat, call, runs, says, scripted, told
 from typing_extensions import TypedDict
 
 from cellblock import ExecutionLimits
+from cellblock.errors import UnknownSession
 from cellblock.integrations.langgraph import (
     TOOL_NAMES,
     AgentState,
@@ -37,6 +42,7 @@ from cellblock.integrations.langgraph import (
     create_sandbox_tools,
 )
 from cellblock.integrations.langgraph.tools import threads_of
+from cellblock.store import Store, open_store
 
 Make = Callable[..., Threads]
 
@@ -499,6 +505,38 @@ def test_a_call_that_is_made_again_is_not_carried_out_again(
         state = told(again.invoke(None, at()))
     wanted = {"1": "1 ['0']", "Wrote new.txt: 3 bytes.": "None ['0', 'one']", "Edited log.txt.": "None ['00']"}
     assert state[1:] == [said, wanted.get(said, "None []")]
+
+
+@pytest.mark.sampled(0)
+def test_a_call_that_the_end_of_a_program_cut_off_is_carried_out_when_it_is_made_again(make: Make, url: str) -> None:
+    given = {
+        "file_path": "a.py",
+        "_state": {"pending_content": "open('log', 'a').write('begun ')\nwhile True: pass"},
+        "tool_call_id": "1",
+    }
+    program = f"""
+        from cellblock.integrations.langgraph import create_sandbox_tools
+        (tool,) = create_sandbox_tools({url!r}, include_tools=["python_run_prepared"])
+        tool.invoke({given!r}, {at(checkpoint_ns="step")!r})
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)]) as other:
+        with open_store(url) as store:
+            while not _has_begun(store):
+                time.sleep(0.05)
+        other.kill()
+    threads = make(limits=ExecutionLimits(timeout_seconds=1))
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    assert "the cell ran longer than 1 s" in tools["python_run_prepared"].invoke(given, at(checkpoint_ns="step")).resume
+    assert tools["file_read"].invoke({"file_path": "log"}, at()) == "begun "
+
+
+def _has_begun(store: Store) -> bool:
+    """True if the journal of the thread has the cell that does not end."""
+    try:
+        entries = store.read("langgraph", "t").journal()
+    except UnknownSession:
+        return False
+    return any("while True" in str(entry.value.get("source")) for entry in entries)
 
 
 @pytest.mark.sampled(0)

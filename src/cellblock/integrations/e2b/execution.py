@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import base64
-import queue
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from typing import Literal, cast
 
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
-from cellblock.integrations.commands import Kind, run_timed
+from cellblock.events import Done, Event
+from cellblock.integrations.commands import time_limit, timed_out
 from cellblock.integrations.e2b.exceptions import TimeoutException
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
-from cellblock.session.hostloop import Run
 from cellblock.session.rich import rich
 from cellblock.session.shown import IMAGES
 from cellblock.text import inert, write_json
 
+Kind = Literal["python", "shell"]
 _VIEWS = {
     "text/plain": "text",
     "text/html": "html",
@@ -150,18 +150,18 @@ def run_cell(session: Session, source: str, kind: Kind, timeout: float | None, s
 
     TimeoutException past `timeout` seconds, None or 0 for none, and at the session's own limit.
     """
-    shown: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
-    work = partial(run_timed, session._session, source, kind, timeout or None, shown.put)
-    running = Run(work, done=partial(shown.put, None))
-    try:
-        while (output := shown.get()) is not None:
-            show(output)
-    except BaseException:
-        running.end()
-        raise
-    cell = running.result()
-    if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
-        seconds, what = timeout if cell is None else session.limits.timeout_seconds, _NOUN[kind]
+    cell: Cell | None = None
+    seconds = time_limit(session.limits, timeout)
+    events = cast("Generator[Event]", session.stream(source, kind=kind, timeout=seconds))
+    with closing(events):
+        for event in events:
+            if isinstance(event, Output):
+                show(event)
+            elif isinstance(event, Done):
+                cell = event.cell
+    assert cell is not None  # the last event of every stream
+    if timed_out(cell.error):
+        what = _NOUN[kind]
         raise TimeoutException(f"the {what} ran longer than {seconds:g} s", hint="give timeout=, or do less in one run")
     return cell
 

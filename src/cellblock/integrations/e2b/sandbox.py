@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from cellblock.hosting.threads import later
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import Kind
 from cellblock.integrations.e2b.commands import Commands, Environment
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, checked, wrong
 from cellblock.integrations.e2b.execution import (
     Execution,
     ExecutionError,
+    Kind,
     OutputMessage,
     Result,
     execution,

@@ -1,7 +1,7 @@
 """Operations of the tools on a thread's session. Each returns text for the model; a failure says what to do.
 
 A graph that ended between a call and its checkpoint makes the call again. It is not carried out twice: each call has a
-key, which is in the source of its cell, or is a tag of the commit of its change of files.
+key, which is the id of its cell, or is in a tag of the commit of its change of files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from io import StringIO
 from itertools import islice
 from typing import Any
 
-from cellblock.cell import Cell, CellState
+from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.hosting import to_thread
 from cellblock.hosting.to_thread import off_loop
@@ -35,7 +35,6 @@ _MOST_LINES = 2_000
 _MOST_NEW = 100
 _ROW_BYTES = 100
 """Bytes of a path in a list of files, about."""
-_MARK = "\n# tool call "
 _MOST_IMAGES = 4
 _MOST_IMAGE_BYTES = 200_000
 """Bytes of an image in a message, which checkpoints keep; a larger one is named by its URI alone."""
@@ -98,7 +97,7 @@ def key_of(call_id: str, task: str, name: str, arguments: dict[str, Any]) -> str
 async def run_prepared(session: AsyncSession, call: Call) -> Told:
     """Keep the content under its name, and run it."""
     path = call["file_path"]
-    if await _done(session, call.key) is None:
+    if not _has_ended(await _cell_of(session, call.key)):
         await _write(session, path, call.content)
     told = await _run_once(session, call.content, call.key)
     return replace(told, created=(name(path), *told.created))
@@ -111,7 +110,8 @@ async def run(session: AsyncSession, call: Call) -> Told:
 
 async def run_file(session: AsyncSession, call: Call) -> Told:
     """Run a file of the session's."""
-    if (cell := await _done(session, call.key)) is not None:
+    cell = await _cell_of(session, call.key)
+    if cell is not None and _has_ended(cell):
         return _told(session, cell)
     data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
     source = await off_loop(len(data), _text, data, call["file_path"])
@@ -119,10 +119,12 @@ async def run_file(session: AsyncSession, call: Call) -> Told:
 
 
 async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
-    if (cell := await _done(session, key)) is not None:
+    """Run the cell of a call. One that has run gives its result; one that its program's end cut off runs again."""
+    cell = await _cell_of(session, key)
+    if cell is not None and _has_ended(cell):
         return _told(session, cell)
     before = await session.files.list()
-    cell = await session.run(source + _MARK + key if key else source)
+    cell = await (session.run(source, call_id=key or None) if cell is None else session.rerun(cell.id))
     after = await session.files.list()
     new = await off_loop(_ROW_BYTES * (len(before) + len(after)), _new, before, after)
     return _told(session, cell, new.names, new.more)
@@ -133,14 +135,14 @@ def _new(before: Sequence[str], after: Sequence[str]) -> Listing:
     return listing([path for path in after if path not in known], most=_MOST_NEW, max_bytes=_MOST_READ)
 
 
-async def _done(session: AsyncSession, key: str) -> Cell | None:
-    """The cell of a call that was carried out before; None too where its program ended meanwhile."""
-    if not key:
-        return None
-    for cell in reversed(await to_thread.run_sync(lambda: session.notebook.cells)):
-        if cell.source.endswith(_MARK + key) and not cell.undone:
-            return None if was_cut_off(cell) or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
-    return None
+async def _cell_of(session: AsyncSession, key: str) -> Cell | None:
+    """The cell of a call that was made before, unless it was undone."""
+    cell = await to_thread.run_sync(session.notebook.find, key) if key else None
+    return None if cell is None or cell.undone else cell
+
+
+def _has_ended(cell: Cell | None) -> bool:
+    return cell is not None and not was_cut_off(cell)
 
 
 def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = (), more: int = 0) -> Told:
