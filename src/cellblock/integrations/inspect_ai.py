@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import anyio
 
-from cellblock.cell import Cell
 from cellblock.errors import FileRefused, LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import command_end, export_lines, time_limit, timed_out
@@ -156,6 +155,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
     # ------------------------------------------------------------------------------ commands
 
     async def _run(self, line: str, timeout: float | None) -> ExecResult[str]:
+        """Run a command to its end. Output that was cut is an error, as Inspect has it."""
         seconds = time_limit(self.session.limits, timeout)
         try:
             cell = await self.session.shell(line, timeout=seconds)
@@ -163,7 +163,11 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             raise SandboxUnavailableError(str(gone)) from gone
         if timed_out(cell.error):
             raise TimeoutError(f"the command ran longer than {seconds:g} s")
-        return _result(cell)
+        end, most = command_end(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+        for text in (end.stdout, end.stderr):
+            if cell.cut or len(text.encode()) > most:
+                raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
+        return ExecResult(success=end.status == 0, returncode=end.status, stdout=end.stdout, stderr=end.stderr)
 
     async def _is_refused(self, program: str, cwd: str | None) -> bool:
         """True if a program may not be executed, by its file: a command may have the same status."""
@@ -223,15 +227,6 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             None,
         )
         _raise_by_status(result, file)
-
-
-def _result(cell: Cell) -> ExecResult[str]:
-    """Result of a command. Output that was cut is an error, as Inspect has it."""
-    end, most = command_end(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
-    for text in (end.stdout, end.stderr):
-        if cell.cut or len(text.encode()) > most:
-            raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
-    return ExecResult(success=end.status == 0, returncode=end.status, stdout=end.stdout, stderr=end.stderr)
 
 
 def _raise_as_system_error(refused: FileRefused, file: str) -> None:

@@ -30,7 +30,7 @@ from postgres_server import server, why_none
 from scripted_chat import ScriptedChat, call, runs, says, scripted, told
 from typing_extensions import TypedDict
 
-from cellblock import ExecutionLimits
+from cellblock import AsyncSession, ExecutionLimits
 from cellblock.errors import UnknownSession
 from cellblock.integrations.langgraph import (
     TOOL_NAMES,
@@ -41,6 +41,7 @@ from cellblock.integrations.langgraph import (
     create_agent_graph,
     create_sandbox_tools,
 )
+from cellblock.integrations.langgraph.searching import search
 from cellblock.integrations.langgraph.tools import threads_of
 from cellblock.store import Store, open_store
 
@@ -597,6 +598,15 @@ def test_done_before_is_believed_of_the_same_arguments_alone(threads: Threads) -
         given = {"file_path": path, "_state": {"pending_content": code}, "tool_call_id": "1"}
         said.append(tools["python_run_prepared"].invoke(given, at(checkpoint_ns="step")).resume)
     assert said == ["1", "1", "11"]
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("W11")
+async def test_rows_of_a_search_are_bounded_whatever_a_cell_makes_of_the_program() -> None:
+    async with AsyncSession() as session:
+        await session.run("def exec(_, space): space['told'] = ['found', ['x' * 20_000] * 3_000, False]")
+        found = await search(session, most=50)
+    assert (len(found.rows), {len(row) for row in found.rows}, found.more) == (50, {10_000}, True)
 
 
 # ---------------------------------------------------------------------------------------- somebody's own

@@ -10,7 +10,8 @@ import contextlib
 import logging
 import os
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from cellblock.container import Container, default_image
 from cellblock.errors import CellblockError, IsolationUnavailable
@@ -113,51 +114,15 @@ class ContainerFamily(Family):
         begun(self.close, name="cellblock-container")
 
 
+@dataclass(slots=True, eq=False)
 class _Shelf:
-    """Pre-warmed containers of one box, with a session of one kind in each."""
+    """Pre-warmed containers of one box, with a session of one kind in each; `kept` is the number to keep ready."""
 
-    def __init__(self, box: Box, kind: Kind) -> None:
-        self._box, self._kind = box, kind
-        self._ready: list[ContainerFamily] = []
-        self._lock, self._filling = threading.Lock(), threading.Lock()
-        self.kept = 0
-        """Number that is to be kept ready."""
-
-    def take(self, progress: Progress | None) -> ContainerFamily:
-        """A container that is ready, or a new one."""
-        with self._lock:
-            family = next((one for one in self._ready if one.ready), None)
-            if family is not None:
-                self._ready.remove(family)
-        return family or ContainerFamily.started(self._box, progress, self._kind)
-
-    def fill(self) -> None:
-        """Start containers up to the number to be kept, and end those beyond it. Blocks; raises errors of starting."""
-        with self._filling:
-            while self._count() < self.kept:
-                family = ContainerFamily.started(self._box, None, self._kind)
-                with self._lock:
-                    self._ready.append(family)
-        self.trim()
-
-    def fill_beforehand(self) -> None:
-        """Fill the shelf; errors are logged."""
-        try:
-            self.fill()
-        except (CellblockError, FamilyGone, OSError) as error:
-            _log.warning("no container could be started beforehand: %s", error)
-
-    def trim(self) -> None:
-        """End containers beyond the number to be kept."""
-        with self._lock:
-            over = [self._ready.pop() for _ in range(len(self._ready) - self.kept)]
-        for family in over:
-            family.close()
-
-    def _count(self) -> int:
-        with self._lock:
-            self._ready = [one for one in self._ready if one.ready]
-            return len(self._ready)
+    box: Box
+    kind: Kind
+    kept: int = 0
+    ready: list[ContainerFamily] = field(default_factory=list)
+    filling: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Pool:
@@ -170,9 +135,14 @@ class Pool:
     def take(self, box: Box, kind: Kind, progress: Progress | None = None) -> ContainerFamily:
         """A container that is ready, or a new one. Blocks while it starts."""
         shelf = self._shelf(box, kind)
-        family = shelf.take(progress)
+        with self._lock:
+            family = next((one for one in shelf.ready if one.ready), None)
+            if family is not None:
+                shelf.ready.remove(family)
+        if family is None:
+            family = ContainerFamily.started(box, progress, kind)
         if shelf.kept:
-            begun(shelf.fill_beforehand, name="cellblock-containers")
+            begun(partial(self._fill_beforehand, shelf), name="cellblock-containers")
         return family
 
     def keep(self, box: Box, kind: Kind, count: int) -> None:
@@ -180,14 +150,10 @@ class Pool:
         shelf = self._shelf(box, kind)
         shelf.kept = count
         try:
-            shelf.fill()
+            self._fill(shelf)
         except BaseException:
             shelf.kept = 0
             raise
-
-    def _shelf(self, box: Box, kind: Kind) -> _Shelf:
-        with self._lock:
-            return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
 
     def close(self) -> None:
         """End every container that was not taken."""
@@ -196,7 +162,37 @@ class Pool:
             self._shelves.clear()
         for shelf in shelves:
             shelf.kept = 0
-            shelf.trim()
+            self._trim(shelf)
+
+    def _shelf(self, box: Box, kind: Kind) -> _Shelf:
+        with self._lock:
+            return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
+
+    def _fill_beforehand(self, shelf: _Shelf) -> None:
+        try:
+            self._fill(shelf)
+        except (CellblockError, FamilyGone, OSError) as error:
+            _log.warning("no container could be started beforehand: %s", error)
+
+    def _fill(self, shelf: _Shelf) -> None:
+        """Start containers up to the number to be kept, in place of those that have ended, and end those beyond it."""
+        with shelf.filling:
+            while self._count(shelf) < shelf.kept:
+                family = ContainerFamily.started(shelf.box, None, shelf.kind)
+                with self._lock:
+                    shelf.ready.append(family)
+        self._trim(shelf)
+
+    def _count(self, shelf: _Shelf) -> int:
+        with self._lock:
+            shelf.ready = [one for one in shelf.ready if one.ready]
+            return len(shelf.ready)
+
+    def _trim(self, shelf: _Shelf) -> None:
+        with self._lock:
+            over = [shelf.ready.pop() for _ in range(len(shelf.ready) - shelf.kept)]
+        for family in over:
+            family.close()
 
 
 SHARED = Pool()

@@ -52,7 +52,6 @@ class Threads:
             raise ValueError(
                 f"most_open must be at least 1 and idle_seconds above 0, not {most_open} and {idle_seconds}"
             )
-        self.limits = limits or ExecutionLimits()
         self._user = user
         self._options: dict[str, Any] = {"limits": limits, "preload": preload}
         self._options |= {"max_sessions": most_open, "idle_seconds": idle_seconds, "wait_seconds": wait_seconds}

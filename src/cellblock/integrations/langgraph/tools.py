@@ -87,7 +87,7 @@ class _Kind:
 
     text: str
     arguments: type[BaseModel]
-    operation: Callable[[AsyncSession, Call], Awaitable[Told]]
+    operation: Callable[..., Awaitable[Told]]
 
 
 _KEPT = "Names, imports and files are kept from one call to the next."
@@ -226,7 +226,7 @@ class _Calls:
         context = _Context.of(config, runtime, _state, tool_call_id)
         try:
             call = context.call(self._name, arguments)
-            told = self._threads.call(self._thread(config), partial(self._work, call))
+            told = self._threads.call(self._thread(config), partial(self._work, call, arguments))
         except Exception as error:
             told = _failed(self._name, error)
         return context.answer(self._name, told)
@@ -242,13 +242,13 @@ class _Calls:
         context = _Context.of(config, runtime, _state, tool_call_id)
         try:
             call = await off_loop(LARGE, context.call, self._name, arguments)
-            told = await self._threads.acall(self._thread(config), partial(self._work, call))
+            told = await self._threads.acall(self._thread(config), partial(self._work, call, arguments))
         except Exception as error:
             told = _failed(self._name, error)
         return context.answer(self._name, told)
 
-    async def _work(self, call: Call, session: AsyncSession) -> Told:
-        told = await _KINDS[self._name].operation(session, call)
+    async def _work(self, call: Call, arguments: dict[str, Any], session: AsyncSession) -> Told:
+        told = await _KINDS[self._name].operation(session, call, **arguments)
         return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:
@@ -302,7 +302,7 @@ class _Context:
             remedy = advice_without_content(message) if self.has_field else _NO_FIELD
             raise CellblockError(f"No content found in graph state. {remedy}")
         told_apart = self.by_hand or same
-        return Call(arguments, content, key_of(self.call_id, self.task, tool, arguments) if told_apart else "")
+        return Call(content, key_of(self.call_id, self.task, tool, arguments) if told_apart else "")
 
     def answer(self, tool: str, told: Told) -> str | ToolMessage | Command[Any]:
         """The result as a graph takes it; text alone where there is no graph."""

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, 
 from pydantic import BaseModel, Field
 
 from cellblock.advice import for_model
-from cellblock.cell import Cell, CellError, Lost
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff, FileChange, NameChange
 from cellblock.hosting.to_thread import off_loop
 from cellblock.session.offered import told
@@ -169,21 +169,18 @@ def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallTool
     uris = list(islice(found, _MOST_IMAGES))
     place = f"notebook://cell/{cell.id}/"
     text = cut(cell.text.replace(place, image_uri(session, place)), _MOST_TEXT)
-    error, lost = cell.error, cell.lost[:_MOST_LOST]
+    error, lost, failure = cell.error, cell.lost[:_MOST_LOST], None
+    if error is not None:
+        failure = Failure(kind=error.kind, type=error.type, message=error.message, hint=for_model(error.hint))
     result = CellResult(
         session=session, cell=cell.id, number=cell.number, ok=cell.ok, state=cell.state.value, text=text,
         value=_plain(cell) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
-        error=None if error is None else _failure(error),
-        status=None if error is None else error.status,
+        error=failure, status=None if error is None else error.status,
         lost=list(lost), more_lost=len(cell.lost) - len(lost), cut=cell.cut,
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
     said = told(dataclasses.replace(cell, text=text, lost=lost))
     return answer(result, said, *_images(session, {uri: parts[uri] for uri in uris}), is_error=not cell.ok)
-
-
-def _failure(error: CellError) -> Failure:
-    return Failure(kind=error.kind, type=error.type, message=error.message, hint=for_model(error.hint))
 
 
 def answer(result: BaseModel, text: str, *more: ContentBlock, is_error: bool = False) -> CallToolResult:
