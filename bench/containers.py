@@ -39,7 +39,7 @@ from bench.sampling import (
 )
 from cellblock.container import IMAGE_VARIABLE, Container
 from cellblock.executors.container.engine import Engine, ask, engine_of
-from cellblock.executors.container.family import ContainerFamily
+from cellblock.executors.container.launcher import ContainerFamily
 from cellblock.executors.container.relayed.kernel import RelayedLauncher
 
 _IMAGE = os.environ.get(IMAGE_VARIABLE) or "localhost/cellblock-data"

@@ -13,8 +13,7 @@ import pytest
 
 import cellblock
 from cellblock import CellblockError, CodeAgent, ScriptedModel, TaskFailed
-from cellblock.integrations.e2b import CommandExitException
-from cellblock.integrations.e2b.commands import CommandResult
+from cellblock.integrations.e2b import CommandExitException, CommandResult
 
 pytestmark = pytest.mark.threat("W8")
 

@@ -17,7 +17,7 @@ import pytest
 
 from cellblock.errors import IsolationUnavailable, SessionClosed
 from cellblock.executors.container.relayed.kernel import RelayedKeeper, RelayedLauncher, RelayedLink
-from cellblock.executors.container.relayed.notices import notice_of
+from cellblock.executors.container.relayed.pump import notice_of
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.protocol import Died, KernelSpec
 from cellblock.limits import ExecutionLimits

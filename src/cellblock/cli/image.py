@@ -98,7 +98,7 @@ def _remove(arguments: argparse.Namespace) -> int:
     engine = engine_of(arguments.engine)
     found = image.find(engine, arguments.name)
     if found is None:
-        raise Unusable(f"{engine.said} has no image {arguments.name!r} that was made here (cellblock image list)")
+        raise Unusable(f"{engine.title} has no image {arguments.name!r} that was made here (cellblock image list)")
     image.remove(engine, arguments.name)
     if arguments.json:
         write_data(asdict(found), indent=2)

@@ -1,35 +1,40 @@
-"""Cells and commands as other frameworks give them and take their ends; each may have a time limit of its own."""
+"""Commands with variables, a time limit and an exit status, for frameworks that run commands."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import anyio
-
-from cellblock.cell import Cell, CellError
-from cellblock.events import Done
+from cellblock.cell import CellError
+from cellblock.limits import ExecutionLimits
 from cellblock.outputs import Output
-from cellblock.session.session import AsyncSession
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """End of a command: its exit status, as a shell numbers it, and what it printed."""
+class CommandEnd:
+    """Exit status of a command, as a shell numbers it, and its output."""
 
     status: int
     stdout: str
     stderr: str
 
 
-def exports(variables: Mapping[str, str] | None) -> str:
-    """Source that gives a command its variables, a line each; ValueError for a name that is none."""
+def time_limit(limits: ExecutionLimits, seconds: float | None) -> float:
+    """Seconds that a command may take: its own limit where it has one, within that of the session."""
+    return min(seconds or limits.timeout_seconds, limits.timeout_seconds)
+
+
+def timed_out(error: CellError | None) -> bool:
+    """True if a cell met its time limit."""
+    return error is not None and error.kind == "timeout"
+
+
+def export_lines(variables: Mapping[str, str] | None) -> str:
+    """Shell source that sets a command's variables, a line each; ValueError for a name that cannot be one."""
     lines = []
     for name, value in (variables or {}).items():
         if not _NAME.fullmatch(name):
@@ -38,29 +43,11 @@ def exports(variables: Mapping[str, str] | None) -> str:
     return "".join(lines)
 
 
-def ended(error: CellError | None, outputs: Sequence[Output]) -> Ended:
-    """End of the command of a cell. Where a limit or a wall ended it, the status is 1 and stderr says which."""
+def command_end(error: CellError | None, outputs: Sequence[Output]) -> CommandEnd:
+    """End of the command of a cell. Where a limit or a wall ended it, the status is 1 and stderr names which."""
     stdout = "".join(one.text for one in outputs if one.stream == "stdout")
     stderr = "".join(one.text for one in outputs if one.stream == "stderr")
     status = 0 if error is None else error.status
     if error is not None and status is None:
         stderr += f"\n{error.type}: {error.message} ({error.hint})"
-    return Ended(status=1 if status is None else status, stdout=stdout, stderr=stderr)
-
-
-Kind = Literal["python", "shell"]
-
-
-async def run_timed(
-    session: AsyncSession, source: str, kind: Kind, seconds: float | None, tell: Callable[[Output], None]
-) -> Cell | None:
-    """Run a cell and tell what it shows as it happens; None where it was interrupted after `seconds`."""
-    cell: Cell | None = None
-    with anyio.move_on_after(seconds):
-        async with aclosing(session.stream(source, kind=kind)) as events:
-            async for event in events:
-                if isinstance(event, Output):
-                    tell(event)
-                elif isinstance(event, Done):
-                    cell = event.cell
-    return cell
+    return CommandEnd(status=1 if status is None else status, stdout=stdout, stderr=stderr)

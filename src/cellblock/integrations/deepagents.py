@@ -1,4 +1,4 @@
-"""deepagents: a sandbox backend whose commands and files are those of one session behind the walls."""
+"""deepagents: a session as a sandbox backend for commands and files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, Self
 from cellblock.cell import Cell
 from cellblock.errors import FileRefused, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import run_timed
+from cellblock.integrations.commands import time_limit, timed_out
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.arguments import require_kind
 from cellblock.session.blocking import Session
 from cellblock.session.hostloop import our_loop
@@ -31,7 +30,7 @@ _TIMED_OUT = 124
 _CRASHED = 1
 _BY_SIGNAL = 128
 """Added to a signal's number, in the status of a command that it ended."""
-_CODES = {
+_ERRORS = {
     errno.ENOENT: "file_not_found",
     errno.EACCES: "permission_denied",
     errno.EPERM: "permission_denied",
@@ -48,7 +47,7 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
     """
 
     def __init__(self, session: Session | None = None, **options: Any) -> None:
-        """With a session that is open already, which `close` leaves open, or with options for one."""
+        """Take a session that is open, which `close` leaves open, or options for a new one."""
         if session is not None and options:
             raise ValueError("a session that is open takes no options")
         self._own = session is None
@@ -73,54 +72,49 @@ class CellblockSandbox(BaseSandbox):  # type: ignore[misc]  # mypy does not look
 
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """Run a command with /bin/sh; the session's own limit of time holds besides `timeout` (seconds, 0 for none)."""
-        return self.session._in_turn(self._followed, command, timeout)
+        limits = self.session.limits
+        return _response(self.session.shell(command, timeout=time_limit(limits, timeout)), timeout, limits)
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
         """The same; a caller who is cancelled interrupts the command."""
-        following = asyncio.run_coroutine_threadsafe(self._followed(command, timeout), our_loop())
-        response: ExecuteResponse = await asyncio.wrap_future(following)
-        return response
+        limits = self.session.limits
+        running = self.session._session.shell(command, timeout=time_limit(limits, timeout))
+        cell = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(running, our_loop()))
+        return _response(cell, timeout, limits)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Write files; of each that is refused the answer has the reason."""
+        """Write files; the answer has the error of each that is refused."""
         return [
-            FileUploadResponse(path=path, error=_tried(path, partial(self.session.files.write, path, data))[1])
+            FileUploadResponse(path=path, error=_try(path, partial(self.session.files.write, path, data))[1])
             for path, data in files
         ]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        """Read files; of each that is refused the answer has the reason."""
-        read = [(path, _tried(path, partial(self.session.files.read, path))) for path in paths]
+        """Read files; the answer has the error of each that is refused."""
+        read = [(path, _try(path, partial(self.session.files.read, path))) for path in paths]
         return [FileDownloadResponse(path=path, content=data, error=error) for path, (data, error) in read]
 
-    async def _followed(self, command: str, timeout: int | None) -> ExecuteResponse:
-        outputs: list[Output] = []
-        cell = await run_timed(self.session._session, command, "shell", timeout or None, outputs.append)
-        if cell is not None:
-            outputs = [*cell.outputs]
-        text = "".join(output.text for output in outputs if output.stream is not None)
-        if cell is None:
-            return ExecuteResponse(f"{text}\n[interrupted after {timeout} s]", exit_code=_TIMED_OUT, truncated=False)
-        status, said = _ended(cell)
-        return ExecuteResponse(text + said, exit_code=status, truncated=cell.cut > 0)
 
-
-def _ended(cell: Cell) -> tuple[int, str]:
-    """A command's exit status as a shell numbers it, and what there is to say where it did not end by itself."""
+def _response(cell: Cell, timeout: int | None, limits: ExecutionLimits) -> ExecuteResponse:
+    """Output of a command and its exit status as a shell numbers it, with a line on why something else ended it."""
+    text = "".join(output.text for output in cell.outputs if output.stream is not None)
     error = cell.error
-    if error is None:
-        return 0, ""
-    if error.status is not None:
-        return error.status, f"\n[{error.message}]" if error.status > _BY_SIGNAL else ""
-    said = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
-    return _TIMED_OUT if error.kind == "timeout" else _CRASHED, f"\n[{said}]"
+    status, note = 0, ""
+    if timed_out(error) and timeout and timeout < limits.timeout_seconds:
+        status, note = _TIMED_OUT, f"interrupted after {timeout} s"
+    elif error is not None and error.status is not None:
+        status, note = error.status, error.message if error.status > _BY_SIGNAL else ""
+    elif error is not None:
+        status = _TIMED_OUT if timed_out(error) else _CRASHED
+        note = f"{error.type}: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return ExecuteResponse(text + (f"\n[{note}]" if note else ""), exit_code=status, truncated=cell.cut > 0)
 
 
-def _tried(path: str, action: Callable[[], bytes | None]) -> tuple[bytes | None, str | None]:
+def _try(path: str, action: Callable[[], bytes | None]) -> tuple[bytes | None, str | None]:
     """Result of an action on a file, and the protocol's code for a failure. Paths are absolute there."""
     if not path.startswith("/"):
         return None, "invalid_path"
     try:
         return action(), None
     except FileRefused as error:
-        return None, _CODES.get(error.errno, "invalid_path")
+        return None, _ERRORS.get(error.errno, "invalid_path")

@@ -1,4 +1,4 @@
-"""Inspect: a sandbox whose commands and files are those of one session behind the walls for each sample."""
+"""Inspect: a session for each sample, as a sandbox for its commands and files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any, Literal
 
 import anyio
 
-from cellblock.cell import Cell
 from cellblock.errors import FileRefused, LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import ended, exports, run_timed
+from cellblock.integrations.commands import command_end, export_lines, time_limit, timed_out
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
 with needing("inspect", "the sandbox for Inspect needs inspect_ai, 0.3.285 or newer"):
@@ -37,11 +35,11 @@ _LIMITS = {"timeout_seconds": 3600, "max_output_bytes": 20 * 2**20, "max_memory_
 
 _WORKSPACE = "/session/workspace"
 _MOST_LINE = 100_000
-"""Bytes of a command that are given to the shell as an argument; a longer one is a file's."""
+"""Bytes of a command that fits into an argument of the shell; a longer one is put into a file."""
 _CANNOT_EXECUTE = 126
-_ELSEWHERE = (0, errno.EXDEV, errno.ELOOP, errno.ENXIO)
-"""Why the host refuses a path that commands inside may still use."""
-_SAID = 100
+_FOR_COMMANDS = (0, errno.EXDEV, errno.ELOOP, errno.ENXIO)
+"""Errors with which the host refuses a path that commands inside may still use."""
+_ERRNO_STATUS = 100
 """Added to the number of an error, in the status of a command of ours."""
 
 
@@ -120,7 +118,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         if user is not None:
             await self._require_user(user)
         line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} || exit\n"
-        line += f"{exports(env)}exec {shlex.join(cmd)}"
+        line += f"{export_lines(env)}exec {shlex.join(cmd)}"
         if input is not None:
             given = await self._put(input)
             line = f"exec < {given}; rm -f {given}\n{line}"
@@ -157,17 +155,22 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
     # ------------------------------------------------------------------------------ commands
 
     async def _run(self, line: str, timeout: float | None) -> ExecResult[str]:
-        outputs: list[Output] = []
+        """Run a command to its end. Output that was cut is an error, as Inspect has it."""
+        seconds = time_limit(self.session.limits, timeout)
         try:
-            cell = await run_timed(self.session, line, "shell", timeout, outputs.append)
+            cell = await self.session.shell(line, timeout=seconds)
         except (SessionClosed, LeaseLost) as gone:
             raise SandboxUnavailableError(str(gone)) from gone
-        if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
-            raise TimeoutError(f"the command ran longer than {timeout or self.session.limits.timeout_seconds:g} s")
-        return _result(cell)
+        if timed_out(cell.error):
+            raise TimeoutError(f"the command ran longer than {seconds:g} s")
+        end, most = command_end(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+        for text in (end.stdout, end.stderr):
+            if cell.cut or len(text.encode()) > most:
+                raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
+        return ExecResult(success=end.status == 0, returncode=end.status, stdout=end.stdout, stderr=end.stderr)
 
     async def _is_refused(self, program: str, cwd: str | None) -> bool:
-        """True if a program may not be executed: the file says so, not what a command of that status printed."""
+        """True if a program may not be executed, by its file: a command may have the same status."""
         line = f"cd -- {shlex.quote(posixpath.join(_WORKSPACE, cwd or ''))} && f={shlex.quote(program)} && "
         line += '[ ! -x "$f" ] || [ -d "$f" ]' if "/" in program else '! command -v -- "$f"'
         return bool((await self._run(line, None)).success)
@@ -181,7 +184,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             )
 
     async def _put(self, data: str | bytes) -> str:
-        """Keep data in a file of its own, until a command takes it from there."""
+        """Put data into a new file, for a command to read and remove."""
         name = _new_name()
         await self.session.files.write(name, data)
         return name
@@ -198,18 +201,18 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             raise
 
     async def _read_inside(self, file: str) -> bytes:
-        """Read as a command does, which sees more of the session's world than its own files."""
+        """Read as a command does, which also sees what is mounted into the session."""
         copy, most = _new_name(), int(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE)
         result = await self._run(
             f"f={shlex.quote(posixpath.join(_WORKSPACE, file))}\n"
-            f'[ ! -d "$f" ] || exit {_SAID + errno.EISDIR}\n'
-            f'[ -e "$f" ] || exit {_SAID + errno.ENOENT}\n'
-            f'[ -f "$f" ] || exit {_SAID + errno.EINVAL}\n'
-            f'[ -r "$f" ] || exit {_SAID + errno.EACCES}\n'
+            f'[ ! -d "$f" ] || exit {_ERRNO_STATUS + errno.EISDIR}\n'
+            f'[ -e "$f" ] || exit {_ERRNO_STATUS + errno.ENOENT}\n'
+            f'[ -f "$f" ] || exit {_ERRNO_STATUS + errno.EINVAL}\n'
+            f'[ -r "$f" ] || exit {_ERRNO_STATUS + errno.EACCES}\n'
             f'exec head -c {most + 1} -- "$f" > {copy}',
             None,
         )
-        _raise_as_told(result, file)
+        _raise_by_status(result, file)
         data = await self._read(copy)
         await self.session.files.delete(copy)
         return data
@@ -219,32 +222,23 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         result = await self._run(
             f"exec < {given}; rm -f {given}\n"
             f"f={shlex.quote(posixpath.join(_WORKSPACE, file))}\n"
-            f'[ ! -d "$f" ] || exit {_SAID + errno.EISDIR}\n'
-            f'mkdir -p -- "${{f%/*}}" && cat > "$f" || exit {_SAID + errno.EACCES}',
+            f'[ ! -d "$f" ] || exit {_ERRNO_STATUS + errno.EISDIR}\n'
+            f'mkdir -p -- "${{f%/*}}" && cat > "$f" || exit {_ERRNO_STATUS + errno.EACCES}',
             None,
         )
-        _raise_as_told(result, file)
-
-
-def _result(cell: Cell) -> ExecResult[str]:
-    """Result of a command, with its status as a shell numbers it. Missing output is an error, as Inspect has it."""
-    end, most = ended(cell.error, cell.outputs), SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
-    for text in (end.stdout, end.stderr):
-        if cell.cut or len(text.encode()) > most:
-            raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, text[:most])
-    return ExecResult(success=end.status == 0, returncode=end.status, stdout=end.stdout, stderr=end.stderr)
+        _raise_by_status(result, file)
 
 
 def _raise_as_system_error(refused: FileRefused, file: str) -> None:
-    """Raise what Inspect expects of a path; come back where a command inside may have more to say of it."""
-    if refused.errno not in _ELSEWHERE:
+    """Raise the error that Inspect expects of a path; return where a command inside may still use it."""
+    if refused.errno not in _FOR_COMMANDS:
         raise OSError(refused.errno, os.strerror(refused.errno), file) from refused
 
 
-def _raise_as_told(result: ExecResult[str], file: str) -> None:
+def _raise_by_status(result: ExecResult[str], file: str) -> None:
     if result.success:
         return
-    number = result.returncode - _SAID if result.returncode > _SAID else errno.EIO
+    number = result.returncode - _ERRNO_STATUS if result.returncode > _ERRNO_STATUS else errno.EIO
     raise OSError(number, os.strerror(number), file)
 
 

@@ -1,4 +1,4 @@
-"""pydantic-ai: a workspace backend whose commands run in one session behind the walls."""
+"""pydantic-ai: a session as a workspace backend for commands."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any, Self
 
 import anyio
 
-from cellblock.cell import Cell
 from cellblock.errors import LeaseLost, SessionClosed, needing
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import ended, exports, run_timed
+from cellblock.integrations.commands import command_end, export_lines, time_limit, timed_out
 from cellblock.limits import ExecutionLimits
-from cellblock.outputs import Output
 from cellblock.session.session import AsyncSession
 
 with needing("pydantic-ai", "the workspace for pydantic-ai needs pydantic-ai-slim, 2.68 or newer"):
@@ -92,24 +90,19 @@ class CellblockWorkspace:
         line = command if isinstance(command, str) else shlex.join(command)
         if not line:
             raise ValueError("there is no command")
-        line = exports(env) + line
+        line = export_lines(env) + line
         session = await self.session()
-        outputs: list[Output] = []
+        limits = session.limits
+        seconds = time_limit(limits, timeout)
         try:
-            cell = await run_timed(session, line, "shell", timeout, outputs.append)
+            cell = await session.shell(line, timeout=seconds)
         except (SessionClosed, LeaseLost) as error:
             raise WorkspaceUnavailableError(str(error)) from error
-        return _result(cell, outputs, timeout if cell is None else session.limits.timeout_seconds, session)
-
-
-def _result(cell: Cell | None, outputs: list[Output], seconds: float | None, session: AsyncSession) -> CommandResult:
-    """Result of a command in the protocol's words: a status, or an error where there is none."""
-    error = None if cell is None else cell.error
-    end = ended(error, outputs if cell is None else cell.outputs)
-    printed = {"stdout": end.stdout, "stderr": end.stderr}
-    if cell is None or (error is not None and error.kind == "timeout"):
-        raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
-    if cell.cut:
-        limit = session.limits.max_output_bytes
-        raise WorkspaceOutputLimitError("the command printed too much", limit=limit, **printed)
-    return CommandResult(exit_code=end.status, **printed)
+        is_late = timed_out(cell.error)
+        end = command_end(None if is_late else cell.error, cell.outputs)
+        printed = {"stdout": end.stdout, "stderr": end.stderr}
+        if is_late:
+            raise WorkspaceTimeoutError(f"the command ran longer than {seconds:g} s", **printed)
+        if cell.cut:
+            raise WorkspaceOutputLimitError("the command printed too much", limit=limits.max_output_bytes, **printed)
+        return CommandResult(exit_code=end.status, **printed)

@@ -57,7 +57,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         self._tools: dict[str, Callable[..., Any]] = {}
         self.session = Session(**options, tools=[self._function()])
         self._answer: _Answer | None = None
-        """The newest of the step that runs, if there is one."""
+        """The newest answer of the step that runs."""
         self._numbers = count(1)
         self._account = self.session._session._account
         self._held = self._account.share()
@@ -105,7 +105,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         self.session.close()
 
     def _function(self) -> Callable[..., Any]:
-        """The one host function of the session: tools come and go between runs, and a session's functions do not."""
+        """The one host function of the session: tools change between runs, and a session's functions do not."""
 
         def call(name: str, args: list[Any], kwargs: dict[str, Any], aside: bool = False) -> object:
             if name == _FINAL:
@@ -119,7 +119,7 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         return call
 
     def _keep(self, value: object, *, aside: bool) -> int:
-        """Keep the newest answer of a step, which counts to what the session has its host hold; its number."""
+        """Keep the newest answer of a step, charged to the session's account of host memory; returns its number."""
         answer = _Answer(next(self._numbers), value, aside)
         if self._answer is None or self._answer.aside or not aside:
             self._held.close()
@@ -127,13 +127,13 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
         return answer.number
 
     def _take(self) -> _Answer | None:
-        """The answer of the step, which the caller holds from here on."""
+        """Hand the answer of the step over to the caller."""
         answer, self._answer = self._answer, None
         self._held.close()
         return answer
 
     def _final(self, *args: Any, **kwargs: Any) -> object:
-        """The agent's answer: what its own tool makes of it, where it has one."""
+        """The agent's answer, made by its own tool where it has one."""
         if _FINAL in self._tools:
             return self._tools[_FINAL](*args, **kwargs)
         values = [*args, *kwargs.values()]
@@ -142,14 +142,15 @@ class CellblockExecutor(PythonExecutor):  # type: ignore[misc]  # the package ha
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A value that was given to `final_answer`; `aside` is True if by a thread, maybe of an earlier step."""
+    """A value given to `final_answer`; `aside` is True if a thread gave it, maybe one of an earlier step."""
 
     number: int
     value: object
     aside: bool
 
     def counts(self, cell: Cell) -> bool:
-        """True if it is the answer of a step: no limit and no crash ended that, and a thread's call alone did."""
+        """True if it is the answer of the step: no limit or crash ended the cell, and a thread's answer is the one that
+        the cell waited for."""
         error = cell.error
         if error is None or error.kind != "raised":
             return error is None and not self.aside

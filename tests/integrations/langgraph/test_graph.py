@@ -6,6 +6,10 @@ import asyncio
 import base64
 import json
 import os
+import subprocess
+import sys
+import textwrap
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +30,8 @@ from postgres_server import server, why_none
 from scripted_chat import ScriptedChat, call, runs, says, scripted, told
 from typing_extensions import TypedDict
 
-from cellblock import ExecutionLimits
+from cellblock import AsyncSession, ExecutionLimits
+from cellblock.errors import UnknownSession
 from cellblock.integrations.langgraph import (
     TOOL_NAMES,
     AgentState,
@@ -36,7 +41,9 @@ from cellblock.integrations.langgraph import (
     create_agent_graph,
     create_sandbox_tools,
 )
+from cellblock.integrations.langgraph.searching import search
 from cellblock.integrations.langgraph.tools import threads_of
+from cellblock.store import Store, open_store
 
 Make = Callable[..., Threads]
 
@@ -502,6 +509,38 @@ def test_a_call_that_is_made_again_is_not_carried_out_again(
 
 
 @pytest.mark.sampled(0)
+def test_a_call_that_the_end_of_a_program_cut_off_is_carried_out_when_it_is_made_again(make: Make, url: str) -> None:
+    given = {
+        "file_path": "a.py",
+        "_state": {"pending_content": "open('log', 'a').write('begun ')\nwhile True: pass"},
+        "tool_call_id": "1",
+    }
+    program = f"""
+        from cellblock.integrations.langgraph import create_sandbox_tools
+        (tool,) = create_sandbox_tools({url!r}, include_tools=["python_run_prepared"])
+        tool.invoke({given!r}, {at(checkpoint_ns="step")!r})
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)]) as other:
+        with open_store(url) as store:
+            while not _has_begun(store):
+                time.sleep(0.05)
+        other.kill()
+    threads = make(limits=ExecutionLimits(timeout_seconds=1))
+    tools = {one.name: one for one in create_sandbox_tools(threads)}
+    assert "the cell ran longer than 1 s" in tools["python_run_prepared"].invoke(given, at(checkpoint_ns="step")).resume
+    assert tools["file_read"].invoke({"file_path": "log"}, at()) == "begun "
+
+
+def _has_begun(store: Store) -> bool:
+    """True if the journal of the thread has the cell that does not end."""
+    try:
+        entries = store.read("langgraph", "t").journal()
+    except UnknownSession:
+        return False
+    return any("while True" in str(entry.value.get("source")) for entry in entries)
+
+
+@pytest.mark.sampled(0)
 def test_the_same_call_at_another_step_is_carried_out(threads: Threads) -> None:
     calls = [says("", call("python_run", id="same", code="n = globals().get('n', 0) + 1\nn")) for _ in range(3)]
     state = create_agent_graph(scripted(*calls), store=threads).invoke(GO, at())
@@ -559,6 +598,15 @@ def test_done_before_is_believed_of_the_same_arguments_alone(threads: Threads) -
         given = {"file_path": path, "_state": {"pending_content": code}, "tool_call_id": "1"}
         said.append(tools["python_run_prepared"].invoke(given, at(checkpoint_ns="step")).resume)
     assert said == ["1", "1", "11"]
+
+
+@pytest.mark.anyio
+@pytest.mark.threat("W11")
+async def test_rows_of_a_search_are_bounded_whatever_a_cell_makes_of_the_program() -> None:
+    async with AsyncSession() as session:
+        await session.run("def exec(_, space): space['told'] = ['found', ['x' * 20_000] * 3_000, False]")
+        found = await search(session, most=50)
+    assert (len(found.rows), {len(row) for row in found.rows}, found.more) == (50, {10_000}, True)
 
 
 # ---------------------------------------------------------------------------------------- somebody's own

@@ -32,7 +32,7 @@ from mcp import Client, MCPError
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from cellblock import ExecutionLimits
-from cellblock.integrations.mcp import connections, listen, open_server, serve_http
+from cellblock.integrations.mcp import listen, open_server, serve_http
 
 _CLIENT = {"name": "test", "version": "1"}
 _OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": _CLIENT}
@@ -550,7 +550,7 @@ def test_an_answer_that_nobody_reads_or_waits_for_is_nobody_elses_wait(port: int
 @pytest.mark.anyio
 @pytest.mark.threat("D4")
 async def test_one_users_connections_leave_room_for_anothers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST", 4)
+    monkeypatch.setattr("cellblock.integrations.mcp.http.MOST_CONNECTIONS", 4)
     listener = listen("127.0.0.1:0")
     port = listener.getsockname()[1]
     with listener:

@@ -26,7 +26,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from cellblock import CellblockError
-from cellblock.integrations.mcp import TokenWall, connections, listen, open_server, serve_http
+from cellblock.integrations.mcp import TokenWall, listen, open_server, serve_http
 from cellblock.integrations.mcp.http import names_of
 
 _ANA, _BOB = "a-token-of-ana-1234567890", "a-token-of-bob-1234567890"
@@ -161,7 +161,7 @@ def _is_open(connection: socket.socket) -> bool:
 @pytest.mark.sampled(0)
 @pytest.mark.anyio
 async def test_connection_is_closed_that_shows_no_token_in_time(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_STRANGER_SECONDS", 0.3)
+    monkeypatch.setattr("cellblock.integrations.mcp.http._STRANGER_SECONDS", 0.3)
     listener = listen("127.0.0.1:0")
     port = listener.getsockname()[1]
     request = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n"

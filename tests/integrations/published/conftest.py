@@ -17,6 +17,11 @@ _ONE_AT_A_TIME = "test_cancellation_stops_foreground_work"
 """It looks into the workspace while a command runs, and a session runs one at a time: we try the rule ourselves."""
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"  # the only event loop that a session runs on
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.name.startswith(_ONE_AT_A_TIME):

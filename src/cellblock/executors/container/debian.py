@@ -74,7 +74,7 @@ def _by_mmdebstrap(suite: str, added: Path, root: Path) -> list[str]:
 
 
 def _by_debootstrap(suite: str, added: Path, root: Path) -> list[str]:
-    """In namespaces of its own: what it mounts inside the root, and what it starts, go with it however it ends."""
+    """Words that run debootstrap in namespaces of its own, so that its mounts and processes end with it."""
     apart = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
     target = root.with_suffix("")
     words = [_PACKAGES, suite, str(target), _MIRROR, str(added), str(root)]

@@ -1,4 +1,4 @@
-"""A container engine by its command line: podman's and docker's ask for the same in nearly the same words."""
+"""A container engine by its command line, podman's or docker's, which take nearly the same words."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ ENGINES = ("podman", "docker")
 _INSTALL = "install podman (Debian, Ubuntu: apt-get install podman runc) or docker"
 _ASK_SECONDS = 30.0
 _FLAGS = {"runsc": ("--runtime-flag", "network=none")}
-"""Flags that podman has to give a runtime: gVisor's refuses the network namespace that podman has made for no network.
-"""
+"""Flags that podman gives a runtime: gVisor's refuses the network namespace that podman makes for `--network none`."""
 _OPEN_FILES, _PROCESSES = 65_536, 32_768
 _MOST_SAID = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One that has answered. `rootless`: its containers are the user's own, in a user namespace of the engine's.
+    """An engine that has answered. `rootless`: its containers are the user's own, in a user namespace of the engine's.
 
     `apart`: they run in a virtual machine, as those of Docker Desktop do.
     """
@@ -39,19 +38,19 @@ class Engine:
     kind: str
     version: str
     runtime: str
-    """The runtime it takes when none is named."""
+    """Its default runtime."""
     rootless: bool
     own: tuple[str, ...] = ()
     """Options that come before every command."""
     apart: bool = False
 
     @property
-    def said(self) -> str:
-        """As in `podman 4.3.1`."""
+    def title(self) -> str:
+        """Name and version, such as `podman 4.3.1, rootless`."""
         return f"{self.kind} {self.version}" + (", rootless" if self.rootless else "")
 
     def words(self, *words: str, runtime: str = "") -> list[str]:
-        """A command of it. podman has the runtime before the command, docker after it."""
+        """Words of a command. podman takes the runtime before the command, docker after it."""
         if not runtime:
             return [self.program, *self.own, *words]
         if self.kind == "podman":
@@ -60,7 +59,7 @@ class Engine:
         return [self.program, *self.own, words[0], "--runtime", runtime, *words[1:]]
 
     def runtimes(self, wanted: str) -> tuple[str, ...]:
-        """Runtimes to try: the one that is wanted, or the engine's own and then others that are there."""
+        """Runtimes to try: the one that is wanted, or the engine's own and then others that are installed."""
         if wanted:
             return (wanted,)
         here = (name for name in ("crun", "runc") if self.kind == "podman" and shutil.which(name, path=_PATH))
@@ -72,7 +71,7 @@ class Engine:
         return done.returncode == 0
 
     def limits(self) -> list[str]:
-        """Options for what the hard limits of this process allow: an engine that asks for more cannot start any."""
+        """Options for resource limits within the hard limits of this process: an engine cannot start with more."""
         wanted = {"nofile": (resource.RLIMIT_NOFILE, _OPEN_FILES), "nproc": (resource.RLIMIT_NPROC, _PROCESSES)}
         words = []
         for name, (limit, most) in wanted.items():
@@ -90,7 +89,7 @@ _finding = Lock()
 
 
 def engine_of(wanted: str = "") -> Engine:
-    """The engine of this name or path, or the first that there is, asked once. Blocks; IsolationUnavailable if none."""
+    """The engine of a name or path, or the first installed one, asked once. Blocks; IsolationUnavailable for none."""
     key = wanted, os.environ.get("PATH", "")
     with _finding:
         if key not in _known:
@@ -106,7 +105,7 @@ def _found(wanted: str) -> Engine:
             reasons.append(f"{name} is not installed")
             continue
         try:
-            return answering(absolute(program))
+            return probe(absolute(program))
         except IsolationUnavailable as error:
             if wanted:
                 raise
@@ -114,8 +113,8 @@ def _found(wanted: str) -> Engine:
     raise IsolationUnavailable(f"no container engine: {'; '.join(reasons)}", mechanism="engine", hint=_INSTALL)
 
 
-def answering(program: str) -> Engine:
-    """The engine behind a program; IsolationUnavailable where it is none, or does not answer."""
+def probe(program: str) -> Engine:
+    """Ask a program which engine it is; IsolationUnavailable where it is none, or does not answer."""
     version = ask([program, "--version"]).stdout.split()
     kind = version[0].lower() if version else ""
     if kind not in ENGINES:
@@ -162,9 +161,8 @@ def _of_docker(program: str, told: Mapping[str, Any]) -> Engine:
     )
 
 
-def aside() -> str:
-    """A directory of this user's for engines to run in: what watches over a container leaves a file `oom` where it was
-    started, when that has run out of memory."""
+def working_directory() -> str:
+    """Working directory for engines: a container that runs out of memory has its monitor leave a file `oom` there."""
     own = "/run" if os.getuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", os.path.expanduser("~"))
     return own if os.path.isdir(own) else "/"
 
@@ -180,7 +178,7 @@ def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.Co
             errors="replace",
             timeout=seconds,
             check=False,
-            cwd=aside(),
+            cwd=working_directory(),
         )
     except subprocess.TimeoutExpired:
         raise IsolationUnavailable(
@@ -191,16 +189,16 @@ def ask(words: Sequence[str], *, seconds: float = _ASK_SECONDS) -> subprocess.Co
 
 
 def reason_in(said: str) -> str:
-    """One line of an engine's error text."""
+    """An engine's error text as one line."""
     return " ".join(said.split())[-_MOST_SAID:] or "it says nothing"
 
 
 def not_started(engine: Engine, image: str, python: str, failures: list[tuple[str, str]]) -> IsolationUnavailable:
-    """The reason why no runtime could start a container. Raises where the engine is gone by now."""
-    answering(engine.program)
+    """Error that says why no runtime could start a container. Raises where the engine is gone by now."""
+    probe(engine.program)
     if not engine.has_image(image):
         return IsolationUnavailable(
-            f"{engine.said} has no image {image}",
+            f"{engine.title} has no image {image}",
             mechanism="image",
             hint=f"cellblock image build --engine {engine.kind}, or pull one with Python 3.11 or newer and name it: "
             "container=Container(image=…)",
@@ -221,7 +219,7 @@ def not_started(engine: Engine, image: str, python: str, failures: list[tuple[st
         )
     told = "; ".join(f"{runtime or 'its runtime'}: {said}" for runtime, said in failures)
     return IsolationUnavailable(
-        f"{engine.said} cannot start a container of {image}: {told}",
+        f"{engine.title} cannot start a container of {image}: {told}",
         mechanism="container",
         hint="name another runtime that is installed: container=Container(runtime='runc'), say",
     )

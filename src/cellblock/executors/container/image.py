@@ -1,7 +1,7 @@
-"""The image that sessions of the level `sandboxed` start from: what it is made of, and the commands that make it.
+"""Images for sessions of the level `sandboxed`: building, listing and removing them.
 
-It holds CPython and nothing of cellblock, which the host mounts. The usual way is from Python's own image, by an engine
-that reaches a registry. Where none can be reached, it is made of Debian's packages.
+An image has CPython and nothing of cellblock, which the host mounts. An engine that reaches a registry builds it from
+Python's own image. Where none can be reached, it is made of Debian's packages.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _UNREACHABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
-    """One that was made here and is in an engine's storage. `size` in bytes; no `names` once another took its own."""
+    """An image made here, in an engine's storage. `size` in bytes; no `names` once another image took them."""
 
     id: str
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class Image:
     data: bool
     base: str
     digest: str
-    """Of the base, "" where it has none."""
+    """Digest of the base, "" where it has none."""
 
 
 async def build(engine: Engine, recipe: Recipe, step: Step) -> Image:
@@ -72,14 +72,14 @@ async def build(engine: Engine, recipe: Recipe, step: Step) -> Image:
             await _of_base(engine, recipe, step, folder)
     made = find(engine, recipe.name)
     if made is None:
-        raise ImageNotBuilt(f"{engine.said} has no {recipe.name} after it was made")
+        raise ImageNotBuilt(f"{engine.title} has no {recipe.name} after it was made")
     if before is not None and before.id != made.id and before.names == made.names:
         ask(engine.words("image", "rm", before.id))  # refused while containers run from it: `images` lists it then
     return made
 
 
 def images(engine: Engine) -> list[Image]:
-    """Those that were made here, newest first."""
+    """Images that were made here, newest first."""
     listed = _ask(engine, "images", "--filter", f"label={LABEL}", "--format", "{{.ID}}", "--no-trunc")
     ids = list(dict.fromkeys(listed.split()))
     found = _inspected(engine, _ask(engine, "image", "inspect", *ids)) if ids else []
@@ -101,7 +101,7 @@ def remove(engine: Engine, name: str) -> None:
 
 
 async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> None:
-    """By the engine, from an image that has Python."""
+    """Build by the engine, from an image that has Python."""
     async with step("have the base") as line:
         base = await _pinned(engine, recipe, line)
         line.outcome = recipe.base.partition("@")[0]
@@ -116,7 +116,7 @@ async def _of_base(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> 
         await _built(engine, words, line)
         if engine.kind == "docker":  # whose older builder keeps what it made on the way
             _ask(engine, "image", "prune", "--force", "--filter", f"label={_STAGE_LABEL}")
-        line.outcome = engine.said
+        line.outcome = engine.title
 
 
 async def _built(engine: Engine, words: list[str], line: Line) -> None:
@@ -130,7 +130,7 @@ async def _built(engine: Engine, words: list[str], line: Line) -> None:
             failure = failed
             if _NOT_STARTED not in str(failed):
                 break
-    raise ImageNotBuilt(f"{engine.said} could not build the image: {failure}")
+    raise ImageNotBuilt(f"{engine.title} could not build the image: {failure}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +160,20 @@ async def _pinned(engine: Engine, recipe: Recipe, line: Line) -> _Base:
         return _Base(recipe.base, digest, python, machine)
     known = [one.partition("@")[2] for one in told["RepoDigests"]]
     if not known:
-        raise ImageNotBuilt(f"{engine.said} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
+        raise ImageNotBuilt(f"{engine.title} tells no digest of {recipe.base}", hint="name it by digest: NAME@sha256:…")
     head, slash, last = name.rpartition("/")
     return _Base(f"{head}{slash}{last.partition(':')[0]}@{known[0]}", known[0], python, machine)
 
 
 def _python_of(told: dict[str, Any]) -> str:
-    """As Python's own images tell it."""
+    """Version of Python as its own images give it, "" where they do not."""
     values = [one.partition("=")[2] for one in told["Config"]["Env"] if one.startswith("PYTHON_VERSION=")]
     return ".".join(values[0].split(".")[:2]) if values else ""
 
 
 def _not_pulled(engine: Engine, recipe: Recipe, said: str) -> ImageNotBuilt:
     if not any(sign in said for sign in _UNREACHABLE):
-        return ImageNotBuilt(f"{engine.said} cannot pull {recipe.base}: {reason_in(said)}")
+        return ImageNotBuilt(f"{engine.title} cannot pull {recipe.base}: {reason_in(said)}")
     words = ["cellblock", "image", "build", "--debian", "--engine", engine.kind]
     words += ["--data"] * recipe.data + (["--tag", recipe.tag] if recipe.tag else [])
     return ImageNotBuilt(
@@ -183,7 +183,7 @@ def _not_pulled(engine: Engine, recipe: Recipe, said: str) -> ImageNotBuilt:
 
 
 async def _of_debian(engine: Engine, recipe: Recipe, step: Step, folder: Path) -> None:
-    """Of packages, without a registry."""
+    """Make it of Debian's packages, without a registry."""
     program = debian.maker()
     contents = _contents(folder)
     requirements = [PIP, STACK] if recipe.data else [PIP]
@@ -195,12 +195,12 @@ async def _of_debian(engine: Engine, recipe: Recipe, step: Step, folder: Path) -
         try:
             await run(engine.words("import", *changes, str(root), recipe.name), line)
         except Failed as failure:
-            raise ImageNotBuilt(f"{engine.said} could not import the image: {failure}") from None
-        line.outcome = engine.said
+            raise ImageNotBuilt(f"{engine.title} could not import the image: {failure}") from None
+        line.outcome = engine.title
 
 
 def _contents(folder: Path) -> Path:
-    """The files put into the root so far to make it ready."""
+    """A new directory with what is copied into the root."""
     contents = folder / "build"
     contents.mkdir(mode=0o755)
     shutil.copyfile(FINISH, contents / FINISH.name)
@@ -215,7 +215,7 @@ def _labels(recipe: Recipe, base: str, digest: str) -> list[str]:
 def _ask(engine: Engine, *words: str) -> str:
     done = ask(engine.words(*words))
     if done.returncode:
-        raise ImageNotBuilt(f"{engine.said}: {reason_in(done.stderr)}")
+        raise ImageNotBuilt(f"{engine.title}: {reason_in(done.stderr)}")
     return done.stdout
 
 
@@ -244,7 +244,7 @@ _SHAPE = {
 
 def _inspected(engine: Engine, text: str) -> list[dict[str, Any]]:
     """The images that an engine describes, each field of its type; ImageNotBuilt for another answer."""
-    with reading(f"what {engine.said} tells of images is", ImageNotBuilt, hint="try another engine: --engine"):
+    with reading(f"what {engine.title} tells of images is", ImageNotBuilt, hint="try another engine: --engine"):
         told: Any = read_json(text)
         found = [{**_NONE, **_given(one)} for one in told]
         for one in found:
@@ -259,10 +259,10 @@ def _given(told: dict[str, Any]) -> dict[str, Any]:
 
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-"""As engines and some systems call what wheels are named after."""
+"""Names of wheels for the machines that engines and some systems name otherwise."""
 
 _SETTINGS = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
-"""Settings that cannot go together with a folder to put packages into, wherever this user has set them."""
+"""Settings of the user that do not go with `--target`, turned off."""
 
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
 
@@ -270,7 +270,7 @@ _PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux20
 async def fetch(
     folder: Path, python: str, requirements: Sequence[Path], step: Step, *, machine: str = MACHINE or platform.machine()
 ) -> None:
-    """Unpack them into a folder, for CPython `python`, `3.13` say, on `machine`, `amd64` say. ImageNotBuilt."""
+    """Unpack wheels into a folder, for CPython `python` such as `3.13`, on `machine` such as `amd64`."""
     machine = _MACHINES.get(machine.lower(), machine)
     wanted = [word for path in requirements for word in ("--requirement", str(path))]
     platforms = [word for one in _PLATFORMS for word in ("--platform", f"{one}_{machine}")]

@@ -1,4 +1,7 @@
-"""Opens kernels of the level `sandboxed`: directly where the container's kernel is the host's, else over a relay."""
+"""Opens kernels of the level `sandboxed`: directly where the container's kernel is the host's, else over a relay.
+
+A session and its branches have a container of their own, a family with all walls of the level `isolated` inside.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,18 @@ import contextlib
 import logging
 import os
 import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from cellblock.container import Container
+from cellblock.container import Container, default_image
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.executors.container.engine import engine_of
-from cellblock.executors.container.family import Box, ContainerFamily, box_of
+from cellblock.executors.container.inspection import Bounds, inspected
+from cellblock.executors.container.options import PYTHON
 from cellblock.executors.container.relayed.kernel import RelayedKernel, RelayedLauncher
-from cellblock.executors.process.family import FamilyGone
+from cellblock.executors.container.running import Running, run
+from cellblock.executors.process.enclosure import Enclosure, session_bytes, session_processes
+from cellblock.executors.process.family import Family, FamilyGone, Profile
 from cellblock.executors.process.kernel import ProcessKernel
 from cellblock.executors.process.kinds import Kind, kind_of
 from cellblock.executors.process.launcher import kernel_in
@@ -24,112 +32,185 @@ from cellblock.executors.protocol import KernelSpec
 from cellblock.hosting import to_thread
 from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.threads import begun
+from cellblock.limits import ExecutionLimits
+from cellblock.walls import Wall
+from cellblock.worker import control
 
 _log = logging.getLogger("cellblock")
 
+_IMAGE_BYTES = 512 * 2**20
+"""Size of an interpreter with its packages, and of the processes that make sessions of it."""
+_SESSIONS = 2
+"""Number of sessions at their limits that a container has room for: branches share it."""
+_MORE_PROCESSES = 64
 
-class _Shelf:
-    """The containers of one box, with a session of one kind in each."""
 
-    def __init__(self, box: Box, kind: Kind) -> None:
-        self._box, self._kind = box, kind
-        self._ready: list[ContainerFamily] = []
-        self._lock, self._filling = threading.Lock(), threading.Lock()
-        self.kept = 0
-        """The number that somebody asked for."""
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Properties of a container; two containers with equal ones are interchangeable."""
 
-    def take(self, progress: Progress | None) -> ContainerFamily:
-        """One that is ready, or a new one."""
-        with self._lock:
-            family = next((one for one in self._ready if one.ready), None)
-            if family is not None:
-                self._ready.remove(family)
-        return family or ContainerFamily.started(self._box, progress, self._kind)
+    container: Container
+    profile: Profile
+    memory_bytes: int
+    processes: int
 
-    def fill(self) -> None:
-        """Start what is wanted, and end what is not any more. Blocks; raises what keeps one from being started."""
-        with self._filling:
-            while self._count() < self.kept:
-                family = ContainerFamily.started(self._box, None, self._kind)
-                with self._lock:
-                    self._ready.append(family)
-        self.trim()
 
-    def fill_beforehand(self) -> None:
-        """Fill it in a thread of its own, where nobody is told what fails."""
+def box_of(spec: KernelSpec) -> Box:
+    """The container for a session of a spec."""
+    container = spec.container or Container()
+    return Box(
+        replace(container, image=container.image or default_image()),
+        Profile(spec.python or PYTHON, spec.preload, spec.policy is not None),
+        _SESSIONS * session_bytes(spec.limits, _IMAGE_BYTES, saved=spec.saved),
+        _SESSIONS * session_processes(spec.limits, saved=spec.saved) + _MORE_PROCESSES,
+    )
+
+
+class ContainerFamily(Family):
+    """A family of one session and its branches. The container ends with the last of them."""
+
+    trust_level = "sandboxed"
+    lone = True
+
+    def __init__(self, box: Box, running: Running, wall: Wall, bounds: Bounds) -> None:
+        super().__init__(box.profile, running)
+        self.walls = (wall,)
+        self.running = running
+        self._bounds = bounds
+        self._host = os.getpid()
+
+    @classmethod
+    def started(cls, box: Box, progress: Progress | None = None, expected: Kind | None = None) -> ContainerFamily:
+        """Start a container, and wait until its packages are imported. Blocks; raises what is missing."""
+        if progress is not None:
+            progress("starting a container")
+        python = box.profile.python
+        running = run(box.container, python=python, memory_bytes=box.memory_bytes, processes=box.processes)
         try:
-            self.fill()
-        except (CellblockError, FamilyGone, OSError) as error:
-            _log.warning("no container could be started beforehand: %s", error)
+            wall = inspected(running)
+            bounds = Bounds.of(running, box.memory_bytes, box.processes, box.container.cpus)
+            control.send(running.channel, {"begin": True})
+            family = cls(box, running, wall, bounds)
+        except BaseException:
+            running.close()
+            running.await_end()
+            raise
+        family.settle(progress, expected)
+        return family
 
-    def trim(self) -> None:
-        """End the containers that nobody wants any more."""
-        with self._lock:
-            over = [self._ready.pop() for _ in range(len(self._ready) - self.kept)]
-        for family in over:
-            family.close()
+    def enclosure(self, limits: ExecutionLimits, *, saved: bool) -> Enclosure:
+        return self._bounds
 
-    def _count(self) -> int:
-        with self._lock:
-            self._ready = [one for one in self._ready if one.ready]
-            return len(self._ready)
+    def stir(self) -> None:
+        """Do nothing: the container's group holds all processes."""
+
+    def leave(self, shell: object) -> None:
+        super().leave(shell)
+        if self.idle and os.getpid() == self._host:  # a forked copy of the host only lets go
+            self.end_soon()
+
+    def end_soon(self) -> None:
+        """End it in a thread: a collector may be calling."""
+        begun(self.close, name="cellblock-container")
+
+
+@dataclass(slots=True, eq=False)
+class _Shelf:
+    """Pre-warmed containers of one box, with a session of one kind in each; `kept` is the number to keep ready."""
+
+    box: Box
+    kind: Kind
+    kept: int = 0
+    ready: list[ContainerFamily] = field(default_factory=list)
+    filling: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Pool:
-    """All methods may be called from any thread."""
+    """Warm pool of containers, by box and kind of session. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._shelves: dict[tuple[Box, str], _Shelf] = emptied({})
 
     def take(self, box: Box, kind: Kind, progress: Progress | None = None) -> ContainerFamily:
-        """A container with no session yet: one that is ready, or a new one. Blocks while it starts."""
+        """A container that is ready, or a new one. Blocks while it starts."""
         shelf = self._shelf(box, kind)
-        family = shelf.take(progress)
+        with self._lock:
+            family = next((one for one in shelf.ready if one.ready), None)
+            if family is not None:
+                shelf.ready.remove(family)
+        if family is None:
+            family = ContainerFamily.started(box, progress, kind)
         if shelf.kept:
-            begun(shelf.fill_beforehand, name="cellblock-containers")
+            begun(partial(self._fill_beforehand, shelf), name="cellblock-containers")
         return family
 
     def keep(self, box: Box, kind: Kind, count: int) -> None:
-        """Keep so many ready. Blocks until they are there, and raises what keeps one from being started."""
+        """Keep so many ready. Blocks until they are, and raises errors of starting."""
         shelf = self._shelf(box, kind)
         shelf.kept = count
         try:
-            shelf.fill()
+            self._fill(shelf)
         except BaseException:
             shelf.kept = 0
             raise
 
-    def _shelf(self, box: Box, kind: Kind) -> _Shelf:
-        with self._lock:
-            return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
-
     def close(self) -> None:
-        """End every container that has no session yet."""
+        """End every container that was not taken."""
         with self._lock:
             shelves = list(self._shelves.values())
             self._shelves.clear()
         for shelf in shelves:
             shelf.kept = 0
-            shelf.trim()
+            self._trim(shelf)
+
+    def _shelf(self, box: Box, kind: Kind) -> _Shelf:
+        with self._lock:
+            return self._shelves.setdefault((box, repr(kind)), _Shelf(box, kind))
+
+    def _fill_beforehand(self, shelf: _Shelf) -> None:
+        try:
+            self._fill(shelf)
+        except (CellblockError, FamilyGone, OSError) as error:
+            _log.warning("no container could be started beforehand: %s", error)
+
+    def _fill(self, shelf: _Shelf) -> None:
+        """Start containers up to the number to be kept, in place of those that have ended, and end those beyond it."""
+        with shelf.filling:
+            while self._count(shelf) < shelf.kept:
+                family = ContainerFamily.started(shelf.box, None, shelf.kind)
+                with self._lock:
+                    shelf.ready.append(family)
+        self._trim(shelf)
+
+    def _count(self, shelf: _Shelf) -> int:
+        with self._lock:
+            shelf.ready = [one for one in shelf.ready if one.ready]
+            return len(shelf.ready)
+
+    def _trim(self, shelf: _Shelf) -> None:
+        with self._lock:
+            over = [shelf.ready.pop() for _ in range(len(shelf.ready) - shelf.kept)]
+        for family in over:
+            family.close()
 
 
 SHARED = Pool()
-"""That of this process."""
+"""Pool of this process."""
 atexit.register(SHARED.close)
 
 
 _TRIES = 3
 _SHARING = ("runc", "crun", "youki", "io.containerd.runc.v2")
-"""Runtimes whose containers have the kernel that their engine has."""
+"""Runtimes whose containers share the engine's kernel."""
 
 
 class ContainerLauncher:
-    """Opens kernels in containers, each in one of its own, which branches of it share."""
+    """Opens each kernel in a container of its own, which its branches share."""
 
     def __init__(self, containers: Pool | None = None, *, nested: bool = True) -> None:
-        """By default containers are of the one pool of this process. Those that are not `nested` have no walls inside
-        but those that need no namespaces, whatever their runtime."""
+        """`containers` is the pool, by default that of this process. Without `nested` only those walls are inside that
+        need no namespaces, whatever the runtime."""
         self._pool = containers or SHARED
         self._nested = nested
 
@@ -146,7 +227,7 @@ class ContainerLauncher:
 
 
 def _is_apart(spec: KernelSpec) -> bool:
-    """True if the container has another kernel than the host, or may have: a runtime that nothing is known of."""
+    """True if the container's kernel is not the host's, or may not be, as with an unknown runtime."""
     container = spec.container or Container()
     engine = engine_of(container.engine)
     return engine.apart or os.path.basename(container.runtime or engine.runtime) not in _SHARING

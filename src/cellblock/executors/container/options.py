@@ -1,4 +1,4 @@
-"""Options that a container is started with: its walls, whom it runs as, its bounds, and what of the host it sees."""
+"""Options of the engine's `run`: a container's walls, user, limits and mounts."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ _WALLS = (
     "--env", "PYTHONHASHSEED=0", "--env", "LANG=C.UTF-8", "--workdir", "/",
 )  # fmt: skip
 _OF_PODMAN = ("--read-only-tmpfs=false", "--no-hosts")
-"""Else there are places to write to, of no bound but the container's memory."""
+"""Without these there are places to write to that nothing bounds but the container's memory."""
 
 
 def options_of(container: Container, engine: Engine, *, memory_bytes: int, processes: int) -> list[str]:
-    """Options that each of our containers is started with: its walls, its user, its bounds, and this package to read.
-    """
+    """Options of every container: its walls, its user, its limits, and this package as a read-only mount."""
     options = [*_WALLS, *(_OF_PODMAN if engine.kind == "podman" else ())]
-    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies what is mounted, the socket among it
+    if os.path.exists("/sys/fs/selinux/enforce"):  # whose policy denies access to mounts, and so to the socket
         options += ("--security-opt", "label=disable")
     options += _user_of(engine)
     options += ("--memory", str(memory_bytes), "--memory-swap", str(memory_bytes), "--pids-limit", str(processes))
@@ -47,7 +46,7 @@ def options_of(container: Container, engine: Engine, *, memory_bytes: int, proce
 
 
 def program(python: str, image: str, *words: str) -> list[str]:
-    """The words after the options: the image, and the worker's program in it, with the words that it is given."""
+    """Words after the options: the image, and the worker's program in it with its arguments."""
     return ["--entrypoint", python, image, "-s", "-P", "-S", f"{INSIDE}/worker/__main__.py", *words]
 
 
@@ -67,7 +66,7 @@ def nesting(engine: Engine) -> Iterator[str]:
 
 
 def mount(source: Path, target: str, engine: Engine) -> tuple[str, ...]:
-    """The option that shows it a directory of the host's, read-only."""
+    """Option that mounts a directory of the host, read-only."""
     read_only = "readonly" if engine.kind == "docker" else "ro=true"
     return "--mount", f"type=bind,source={source},target={target},{read_only}"
 
@@ -94,7 +93,7 @@ def _readable_package() -> Path:
 
 
 def _user_of(engine: Engine) -> tuple[str, ...]:
-    """Its user: on the host that is an account that owns nothing, or for an ordinary user that user."""
+    """User of a container: root's run as an account that owns nothing, an ordinary user's as that user."""
     if os.getuid() == 0:
         return ("--user", f"{SANDBOX_UID}:{SANDBOX_UID}")
     own = f"{os.getuid()}:{os.getgid()}"

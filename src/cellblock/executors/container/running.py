@@ -1,7 +1,7 @@
-"""Starts one container for a family, and meets its first process over a socket in a directory that both see.
+"""Starts a container for a family, and connects to its first process over a socket in a directory that both see.
 
-The engine's command line starts the container and goes; what crosses between inside and outside afterwards are
-messages and descriptors on that socket. One kernel serves both: with runc, crun and their like.
+The engine's command ends once the container has started. Afterwards messages and descriptors pass over that socket,
+since host and container share a kernel: with runc, crun and their like.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from pathlib import Path
 
 from cellblock.container import Container
 from cellblock.errors import IsolationUnavailable
-from cellblock.executors.container.engine import Engine, aside, ask, engine_of, not_started, reason_in
+from cellblock.executors.container.engine import (
+    Engine,
+    ask,
+    engine_of,
+    not_started,
+    reason_in,
+    working_directory,
+)
 from cellblock.executors.container.options import (
     INSIDE,
     mount,
@@ -39,7 +46,7 @@ _MEETING = "/run/cellblock"
 _SOCKET = "socket"
 _START_SECONDS = 60.0
 _IDLE_SECONDS = 1e6
-"""It ends when the host closes it, or has ended; so it need not end by itself."""
+"""The container ends when the host closes it or ends; it need not end by itself."""
 _ENDING_SECONDS = 10.0
 _CREDENTIALS = struct.Struct("3i")
 _MOST_SOCKET_PATH = 60
@@ -78,11 +85,11 @@ class Running:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         except ProcessLookupError:
             return
-        except PermissionError:  # it is another user's, to whom the engine speaks
+        except PermissionError:  # of another user, as whom the engine runs
             ask(self.engine.words("kill", "--signal", "KILL", self.name))
 
     def await_end(self) -> None:
-        """Wait until it has ended, as it does once both channels are closed; it is killed if that takes long."""
+        """Wait until it has ended, as it does once both channels are closed; kill it where that takes long."""
         with self._ending:
             if self._pidfd < 0:
                 return
@@ -123,7 +130,7 @@ def run(container: Container, *, python: str, memory_bytes: int, processes: int)
 
 @contextlib.contextmanager
 def _meeting() -> Iterator[tuple[Path, socket.socket]]:
-    """A directory with a socket for the container alone: nobody else can enter what it lies in."""
+    """A directory with a socket for the container alone: its parent is for this user only."""
     private = private_directory()
     if len(str(private)) > _MOST_SOCKET_PATH:
         private.rmdir()
@@ -144,7 +151,7 @@ def _meeting() -> Iterator[tuple[Path, socket.socket]]:
 
 
 _meetings: set[Path] = set()
-"""Under way: a thread that starts a container beforehand is not waited for at the end of the program."""
+"""Directories in use: the end of a program does not wait for a thread that starts a container beforehand."""
 
 
 @atexit.register
@@ -166,7 +173,7 @@ class _Starting:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            cwd=aside(),
+            cwd=working_directory(),
         )
         self._heard: list[bytes] = []
         self._reader = begun(self._hear, name="cellblock-engine")
@@ -187,7 +194,7 @@ class _Starting:
         return reason_in(b"".join(self._heard).decode(errors="replace"))
 
     def give_up(self, engine: Engine, name: str) -> None:
-        """Nobody waits for it any more."""
+        """End it, and remove its container."""
         self._process.kill()
         with contextlib.suppress(IsolationUnavailable):
             ask(engine.words("rm", "--force", name))

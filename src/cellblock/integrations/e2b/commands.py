@@ -1,21 +1,17 @@
-"""Commands in the sandbox, by E2B's methods."""
+"""Commands in the sandbox, by E2B's methods, and the variables of its environment."""
 
 from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from cellblock.integrations.commands import ended
-from cellblock.integrations.e2b.environment import Environment
-from cellblock.integrations.e2b.exceptions import (
-    InvalidArgumentException,
-    SandboxException,
-    checked,
-    wrong,
-)
-from cellblock.integrations.e2b.execution import followed
+from cellblock.errors import CellblockError, SessionClosed
+from cellblock.integrations.commands import command_end
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, checked, wrong
+from cellblock.integrations.e2b.execution import run_cell
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
 
@@ -67,13 +63,13 @@ class Commands:
             raise wrong("user", "left out: a sandbox has one user", user)
         before = f"cd -- {shlex.quote(posixpath.join('.', cwd))} || exit 1\n" if cwd is not None else ""
 
-        def tell(output: Output) -> None:
+        def show(output: Output) -> None:
             if callback := {"stdout": on_stdout, "stderr": on_stderr}.get(output.stream or ""):
                 callback(output.text)
 
         with self._environment.once(envs):
-            cell = followed(self._session, before + cmd, "shell", timeout, tell)
-        error, end = cell.error, ended(cell.error, cell.outputs)
+            cell = run_cell(self._session, before + cmd, "shell", timeout, show)
+        error, end = cell.error, command_end(cell.error, cell.outputs)
         result = CommandResult(
             stderr=end.stderr,
             stdout=end.stdout,
@@ -83,3 +79,56 @@ class Commands:
         if result.exit_code:
             raise CommandExitException(result)
         return result
+
+
+_PROGRAM = """
+def _cellblock_inside(given, for_good):
+    import json, os
+    for name, value in json.loads(os.environ.pop("_CELLBLOCK_BEFORE", "{{}}")).items():
+        os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+    if not for_good:
+        os.environ["_CELLBLOCK_BEFORE"] = json.dumps({{name: os.environ.get(name) for name in given}})
+    os.environ.update(given)
+globals().pop("_cellblock_inside")({given!r}, {for_good!r})
+"""
+"""First takes back the variables of an earlier run, which are still there where that run was undone. Their values from
+before it are kept in the environment too, since a session that is opened again has that."""
+
+_IS_LEFT = "'_CELLBLOCK_BEFORE' in __import__('os').environ"
+
+
+class Environment:
+    """Variables of the environment, for good or for one run. Their values are in no cell."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._may_be_left = session.resumed is not None
+
+    def set(self, variables: Mapping[str, str], *, for_good: bool = True) -> None:
+        """Set variables, and unset those of an earlier run."""
+        given = {str.__str__(name): str.__str__(value) for name, value in variables.items()}  # of an enum, too
+        self._aside(_PROGRAM.format(given=given, for_good=for_good))
+
+    def _aside(self, source: str, *, reads: bool = False) -> object:
+        try:
+            return self._session.aside(source, reads=reads)
+        except SessionClosed:
+            raise
+        except CellblockError as error:
+            what = "the sandbox could not set the variables of its environment"
+            raise InvalidArgumentException(f"{what}: {error}", hint=error.hint) from None
+
+    @contextmanager
+    def once(self, variables: Mapping[str, str] | None) -> Iterator[None]:
+        """Set variables for what is run within."""
+        if not variables:
+            if self._may_be_left and self._aside(_IS_LEFT, reads=True):
+                self.set({})
+            yield
+            return
+        self._may_be_left = True
+        try:
+            self.set(variables, for_good=False)
+            yield
+        finally:
+            self.set({})

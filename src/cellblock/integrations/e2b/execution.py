@@ -1,26 +1,26 @@
-"""Result of running code, in E2B's words: results as MIME views, printed text, an error."""
+"""Result of running code, by E2B's classes: results as MIME views, printed text, an error."""
 
 from __future__ import annotations
 
 import base64
-import queue
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from typing import Literal, cast
 
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
-from cellblock.integrations.commands import Kind, run_timed
+from cellblock.events import Done, Event
+from cellblock.integrations.commands import time_limit, timed_out
 from cellblock.integrations.e2b.exceptions import TimeoutException
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
-from cellblock.session.hostloop import Run
 from cellblock.session.rich import rich
 from cellblock.session.shown import IMAGES
 from cellblock.text import inert, write_json
 
+Kind = Literal["python", "shell"]
 _VIEWS = {
     "text/plain": "text",
     "text/html": "html",
@@ -33,13 +33,13 @@ _VIEWS = {
     "application/json": "json",
     "application/javascript": "javascript",
 }
-_SAID = {"python": "code", "shell": "command"}
+_NOUN = {"python": "code", "shell": "command"}
 _BINARY = IMAGES | {"application/pdf"}
 
 
 @dataclass
 class OutputMessage:
-    """Text as it is printed. `timestamp` in nanoseconds since 1970; `error`: of stderr."""
+    """Printed text. `timestamp` in nanoseconds since 1970; `error` is True for stderr."""
 
     line: str
     timestamp: int
@@ -64,7 +64,7 @@ class ExecutionError:
 
 @dataclass(repr=False)
 class Result:
-    """One thing that was shown, in each of its views; binary ones in base64. `extra` holds other MIME types."""
+    """An output in each of its views, binary ones in base64. `extra` holds other MIME types."""
 
     text: str | None = None
     html: str | None = None
@@ -114,7 +114,7 @@ class Result:
 
 @dataclass
 class Logs:
-    """Printed text, piece by piece."""
+    """Printed text, in pieces."""
 
     stdout: list[str] = field(default_factory=list)
     stderr: list[str] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Logs:
 
 @dataclass
 class Execution:
-    """One run of code. `text` is the last expression's value, as text."""
+    """Result of one run of code."""
 
     results: list[Result] = field(default_factory=list)
     logs: Logs = field(default_factory=Logs)
@@ -145,29 +145,29 @@ class Execution:
         return write_json({"results": results, "logs": self.logs.to_json(), "error": error})
 
 
-def followed(session: Session, source: str, kind: Kind, timeout: float | None, tell: Callable[[Output], None]) -> Cell:
-    """Run a cell, and have `tell` called in this thread. What that raises, Ctrl-C too, interrupts the cell.
+def run_cell(session: Session, source: str, kind: Kind, timeout: float | None, show: Callable[[Output], None]) -> Cell:
+    """Run a cell, and call `show` in this thread. What that raises, Ctrl-C too, interrupts the cell.
 
     TimeoutException past `timeout` seconds, None or 0 for none, and at the session's own limit.
     """
-    told: queue.SimpleQueue[Output | None] = queue.SimpleQueue()
-    work = partial(run_timed, session._session, source, kind, timeout or None, told.put)
-    running = Run(work, done=partial(told.put, None))
-    try:
-        while (output := told.get()) is not None:
-            tell(output)
-    except BaseException:
-        running.end()
-        raise
-    cell = running.result()
-    if cell is None or (cell.error is not None and cell.error.kind == "timeout"):
-        seconds, what = timeout if cell is None else session.limits.timeout_seconds, _SAID[kind]
+    cell: Cell | None = None
+    seconds = time_limit(session.limits, timeout)
+    events = cast("Generator[Event]", session.stream(source, kind=kind, timeout=seconds))
+    with closing(events):
+        for event in events:
+            if isinstance(event, Output):
+                show(event)
+            elif isinstance(event, Done):
+                cell = event.cell
+    assert cell is not None  # the last event of every stream
+    if timed_out(cell.error):
+        what = _NOUN[kind]
         raise TimeoutException(f"the {what} ran longer than {seconds:g} s", hint="give timeout=, or do less in one run")
     return cell
 
 
 def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:
-    """A cell in E2B's words; `read` gives the bytes behind an output's URI."""
+    """A cell as E2B's `Execution`; `read` gives the bytes behind an output's URI."""
     found = Execution(execution_count=cell.number)
     for output in cell.outputs:
         if output.stream == "stdout":
@@ -183,7 +183,7 @@ def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:
 
 
 def result(output: Output, read: Callable[[str], bytes]) -> Result:
-    """An output that is no printed text."""
+    """An output that is not printed text, as E2B's `Result`."""
     parts = dict(output.data)
     for mime, uri in output.data.items():
         if mime in _BINARY and isinstance(uri, str):
@@ -194,5 +194,5 @@ def result(output: Output, read: Callable[[str], bytes]) -> Result:
 
 
 def message(output: Output) -> OutputMessage:
-    """Printed text, as it is told while code runs."""
+    """Printed text, for a callback while code runs."""
     return OutputMessage(output.text, time.time_ns(), error=output.stream == "stderr")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Literal, overload
 
-from cellblock.cell import Cell
 from cellblock.errors import FileRefused
 from cellblock.integrations.e2b.exceptions import NotFoundException, SandboxException, checked, wrong
 from cellblock.session.blocking import Session
@@ -106,7 +105,7 @@ class Filesystem:
     @checked
     def list(self, path: str = ".", depth: int = 1) -> list[EntryInfo]:
         """Entries in a directory, sorted, and below it to that depth."""
-        rows = inside(self._session, _LIST, path=_whole(path), depth=depth)
+        rows = _inside(self._session, _LIST, path=_whole(path), depth=depth)
         if not isinstance(rows, list):
             raise SandboxException("the sandbox answered with something that is not a list of files")
         return [_entry(row) for row in rows]
@@ -114,13 +113,13 @@ class Filesystem:
     @checked
     def exists(self, path: str) -> bool:
         """True if there is such a file or directory."""
-        return inside(self._session, "found = os.path.lexists(path)", path=_whole(path)) is True
+        return _inside(self._session, "found = os.path.lexists(path)", path=_whole(path)) is True
 
     @checked
     def make_dir(self, path: str) -> bool:
         """Make a directory, with those above it; False where there was one."""
         source = "found = not os.path.isdir(path)\nos.makedirs(path, exist_ok=True)"
-        return inside(self._session, source, path=_whole(path)) is True
+        return _inside(self._session, source, path=_whole(path)) is True
 
     @checked
     def remove(self, path: str) -> None:
@@ -130,7 +129,7 @@ class Filesystem:
             "is_dir = os.path.isdir(path) and not os.path.islink(path)\n"
             "found = shutil.rmtree(path) if is_dir else os.unlink(path)"
         )
-        inside(self._session, source, path=_whole(path))
+        _inside(self._session, source, path=_whole(path))
 
     @checked
     def rename(self, old_path: str, new_path: str) -> EntryInfo:
@@ -139,30 +138,26 @@ class Filesystem:
             "os.rename(old, new)\n"
             "found = [os.path.basename(new), os.path.isdir(new), os.path.abspath(new), os.path.getsize(new)]"
         )
-        return _entry(inside(self._session, source, old=_whole(old_path), new=_whole(new_path)))
+        return _entry(_inside(self._session, source, old=_whole(old_path), new=_whole(new_path)))
 
 
 def _whole(path: str) -> str:
-    """A path as the session's own `files` take it, wherever code has gone by `chdir`; an empty one names nothing."""
+    """A path from the workspace, wherever code has gone by `chdir`; an empty one names nothing."""
     return path and posixpath.join(WORKSPACE, path)
 
 
-def inside(session: Session, source: str, **names: object) -> object:
-    """Run a piece of code in a scope of its own, with `os` and these names; what it leaves as `found`: hostile."""
+def _inside(session: Session, source: str, **names: object) -> object:
+    """Run code in a scope of its own, with `os` and these names; returns what it binds to `found`, which is hostile."""
     body = "\n".join(f"    {line}" for line in source.strip().splitlines())
     given = "".join(f"    {name} = {represent(value, max_chars=sys.maxsize)}\n" for name, value in names.items())
     program = f"def _cellblock_inside():\n    import os\n{given}{body}\n    return found\n"
     cell = session.run(f"{program}globals().pop('_cellblock_inside')()")
-    _require(cell)
-    return cell.value
-
-
-def _require(cell: Cell) -> None:
     error = cell.error
     if error is not None and error.type in ("FileNotFoundError", "NotADirectoryError"):
         raise NotFoundException(error.message)
     if error is not None:
         raise SandboxException(f"{error.type}: {error.message}", hint=error.hint)
+    return cell.value
 
 
 def _entry(row: object) -> EntryInfo:

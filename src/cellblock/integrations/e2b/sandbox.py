@@ -8,19 +8,18 @@ from typing import Any, Self
 
 from cellblock.hosting.threads import later
 from cellblock.hosting.unique import unique_word
-from cellblock.integrations.commands import Kind
-from cellblock.integrations.e2b.commands import Commands
-from cellblock.integrations.e2b.environment import Environment
+from cellblock.integrations.e2b.commands import Commands, Environment
 from cellblock.integrations.e2b.exceptions import InvalidArgumentException, checked, wrong
 from cellblock.integrations.e2b.execution import (
     Execution,
     ExecutionError,
+    Kind,
     OutputMessage,
     Result,
     execution,
-    followed,
     message,
     result,
+    run_cell,
 )
 from cellblock.integrations.e2b.files import Filesystem
 from cellblock.outputs import Output, OutputType
@@ -28,7 +27,7 @@ from cellblock.session.blocking import Session
 from cellblock.text import represent
 
 _LANGUAGES: dict[str | None, Kind] = {None: "python", "python": "python", "bash": "shell"}
-_OF_THE_SERVICE = {"api_key", "access_token", "domain", "debug", "request_timeout", "proxy", "secure", "headers"}
+_SERVICE_ARGUMENTS = {"api_key", "access_token", "domain", "debug", "request_timeout", "proxy", "secure", "headers"}
 """Arguments about reaching E2B's service: there is none here."""
 
 
@@ -55,7 +54,7 @@ class Sandbox:
             raise InvalidArgumentException(what, hint="python= names an interpreter, preload= packages to import")
         if allow_internet_access:
             raise InvalidArgumentException("a sandbox here has no network", hint="pass what it needs as files")
-        given = {name: value for name, value in options.items() if name not in _OF_THE_SERVICE}
+        given = {name: value for name, value in options.items() if name not in _SERVICE_ARGUMENTS}
         self.metadata = dict(metadata or {})
         try:
             self.session = Session(**given)
@@ -108,11 +107,11 @@ class Sandbox:
         """
         if language not in _LANGUAGES:
             raise wrong("language", "'python' or 'bash'", language)
-        told = {"stdout": on_stdout, "stderr": on_stderr}
+        callbacks = {"stdout": on_stdout, "stderr": on_stderr}
 
-        def tell(output: Output) -> None:
+        def show(output: Output) -> None:
             if output.stream is not None:
-                if callback := told[output.stream]:
+                if callback := callbacks[output.stream]:
                     callback(message(output))
             elif output.uri is not None:  # its bytes can be read when the cell has ended
                 images.append(output)
@@ -121,7 +120,7 @@ class Sandbox:
 
         images: list[Output] = []
         with self._environment.once(envs):
-            cell = followed(self.session, code, _LANGUAGES[language], timeout, tell)
+            cell = run_cell(self.session, code, _LANGUAGES[language], timeout, show)
         if on_result is not None:
             for image in images:
                 on_result(result(image, self.session.read_output))
@@ -132,7 +131,7 @@ class Sandbox:
 
     @checked
     def set_timeout(self, timeout: float) -> None:
-        """Have the sandbox end so many seconds from now."""
+        """End the sandbox so many seconds from now."""
         if self._end is not None:
             self._end.set()
         self._end = later(timeout, self.kill, "cellblock-e2b-timeout")

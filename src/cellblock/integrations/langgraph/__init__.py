@@ -10,9 +10,8 @@ from cellblock.errors import needing
 with needing("langgraph", "LangGraph cannot be used"):
     import langgraph.prebuilt  # noqa: F401
 
-from cellblock.integrations.langgraph.graph import create_agent_graph
-from cellblock.integrations.langgraph.node import SandboxToolNode
-from cellblock.integrations.langgraph.state import AgentState
+from cellblock.integrations.langgraph.content import AgentState
+from cellblock.integrations.langgraph.graph import SandboxToolNode, create_agent_graph
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.integrations.langgraph.tools import TOOL_NAMES, create_sandbox_tools
 

@@ -1,20 +1,36 @@
-"""A whole agent: a model, the tools, and the edges between them."""
+"""A whole agent: a model, the tools, and a node that finds the content of their calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import patch_config
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from cellblock.hosting.to_thread import LARGE, off_loop
-from cellblock.integrations.langgraph.node import SandboxToolNode
-from cellblock.integrations.langgraph.prepared import called, last_answer, refused, stored
-from cellblock.integrations.langgraph.state import PENDING, AgentState, pending_update
+from cellblock.integrations.langgraph.content import (
+    CONTENT_TOOLS,
+    PENDING,
+    AgentState,
+    content_for,
+    contents,
+    field_of,
+    id_of,
+    last_answer,
+    pending_update,
+    refused,
+    stored,
+    tool_name,
+)
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 
 
@@ -39,11 +55,11 @@ def create_agent_graph(
     asked: Runnable[Any, Any] = model.bind_tools(tools)
 
     def agent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
-        return _said(state, asked.invoke(state.get("messages", []), config))
+        return _update(state, asked.invoke(state.get("messages", []), config))
 
     async def aagent(state: AgentState, config: RunnableConfig) -> dict[str, object]:
         message = await asked.ainvoke(state.get("messages", []), config)
-        return await off_loop(LARGE, _said, state, message)
+        return await off_loop(LARGE, _update, state, message)
 
     graph = StateGraph(AgentState)
     graph.add_node("agent", RunnableLambda(agent, aagent, name="agent"))
@@ -55,10 +71,10 @@ def create_agent_graph(
     return graph.compile(checkpointer=saver, interrupt_before=interrupt_before)
 
 
-def _said(state: AgentState, message: AIMessage) -> dict[str, object]:
-    """Update of the state by a message of the model: itself, content for its calls, answers to calls that are none."""
+def _update(state: AgentState, message: AIMessage) -> dict[str, object]:
+    """Update of the state by a message of the model: itself, its content, and answers to calls that cannot be read."""
     message = stored(message)
-    unreadable = [refused(call, _NOT_JSON.format(called(call))) for call in message.invalid_tool_calls]
+    unreadable = [refused(call, _NOT_JSON.format(tool_name(call))) for call in message.invalid_tool_calls]
     return {"messages": [message, *unreadable], PENDING: pending_update(state.get(PENDING), message)}
 
 
@@ -74,3 +90,66 @@ def _next(state: AgentState) -> str:
     if message is not None and message.tool_calls:
         return "tools"
     return "agent" if message is not None and message.invalid_tool_calls else END
+
+
+class SandboxToolNode(ToolNode):
+    """LangGraph's `ToolNode` for tools that take their content from a fenced block of the message.
+
+    An error of a tool becomes a message, so that the model can go another way; so does a call of an unknown tool.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[BaseTool | Callable[..., Any]],
+        *,
+        name: str = "tools",
+        handle_tool_errors: Any = True,
+        messages_key: str = "messages",
+    ) -> None:
+        super().__init__(
+            tools,
+            name=name,
+            handle_tool_errors=handle_tool_errors,
+            messages_key=messages_key,
+            wrap_tool_call=self._wrap,
+            awrap_tool_call=self._awrap,
+        )
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **given: Any) -> Any:
+        """Carry out the calls of a message in their order: later ones may need what earlier ones made.
+
+        Without an event loop LangGraph would begin each in a thread, in any order.
+        """
+        return super().invoke(input, patch_config(config, max_concurrency=1), **given)
+
+    def _wrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Any]) -> Any:
+        return self._unknown(request) or execute(with_content(request, self._messages_key))
+
+    async def _awrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
+        found = await off_loop(LARGE, with_content, request, self._messages_key)
+        return self._unknown(request) or await execute(found)
+
+    def _unknown(self, request: ToolCallRequest) -> ToolMessage | None:
+        call = request.tool_call
+        if request.tool is not None:
+            return None
+        return refused(call, f"Unknown tool: {tool_name(call)}. There are: {', '.join(self.tools_by_name)}.")
+
+
+def with_content(request: ToolCallRequest, messages_key: str = "messages") -> ToolCallRequest:
+    """The request with the content of its message pending, unless some is already."""
+    call = request.tool_call
+    state: object = request.runtime.state
+    if call["name"] not in CONTENT_TOOLS:
+        return request
+    if isinstance(state, list):
+        pending, messages = None, state
+    else:
+        pending, messages = field_of(state, PENDING), field_of(state, messages_key)
+    call_id = id_of(call)
+    if content_for(pending, call_id):
+        return request
+    found = contents(last_answer(messages)).get(call_id)
+    held = pending if isinstance(pending, dict) else {}
+    known = {"messages": messages, PENDING: {**held, **({} if found is None else {call_id: found})}}
+    return replace(request, runtime=replace(request.runtime, state=known))

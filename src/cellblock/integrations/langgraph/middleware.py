@@ -1,4 +1,4 @@
-"""The tools for `create_agent` of LangChain, with what finds their content."""
+"""The tools as a middleware for `create_agent` of LangChain."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.runtime import Runtime
 
 from cellblock.hosting.to_thread import LARGE, off_loop
-from cellblock.integrations.langgraph.node import with_content
-from cellblock.integrations.langgraph.prepared import id_of, last_answer, stored
-from cellblock.integrations.langgraph.state import (
+from cellblock.integrations.langgraph.content import (
     PENDING,
     Pending,
     content_for,
+    id_of,
+    last_answer,
     merge_files,
     merge_pending,
     pending_update,
+    stored,
 )
+from cellblock.integrations.langgraph.graph import with_content
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 from cellblock.text import inert, text_of
 
@@ -65,7 +67,7 @@ class SandboxMiddleware(AgentMiddleware[SandboxState, Any, Any]):
         return await off_loop(LARGE, _stored, await handler(request))
 
     def after_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Keep what the message has for its calls, and nothing of calls that were not carried out."""
+        """Make the content of the message pending, and remove that of calls that were not carried out."""
         return {PENDING: pending_update(state.get(PENDING), last_answer(state["messages"]))}
 
     async def aafter_model(self, state: SandboxState, runtime: Runtime[Any]) -> dict[str, Any] | None:

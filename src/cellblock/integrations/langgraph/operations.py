@@ -1,23 +1,25 @@
 """Operations of the tools on a thread's session. Each returns text for the model; a failure says what to do.
 
-A call that a graph makes again, since it was ended between the call and its checkpoint, is not carried out again: a
-cell has what tells its call apart from others in its source, and the commit of a change of files has it for a tag.
+A graph that ended between a call and its checkpoint makes the call again. It is not carried out twice: each call has a
+key, which is the id of its cell, or is in a tag of the commit of its change of files.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from io import StringIO
 from itertools import islice
 from typing import Any
 
-from cellblock.cell import Cell, CellState
+from cellblock.cell import Cell
 from cellblock.errors import CellblockError, FileRefused, UnknownCommit
 from cellblock.hosting import to_thread
 from cellblock.hosting.to_thread import off_loop
-from cellblock.integrations.langgraph.searching import Search, search
+from cellblock.integrations.langgraph.searching import Found, search
 from cellblock.outputs import OutputType
 from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
@@ -26,7 +28,7 @@ from cellblock.session.session import AsyncSession
 from cellblock.text import cut, name, row, valid, write_json
 
 MOST_FILE_BYTES = 20 * 2**20
-"""Of a file that a tool writes, or edits."""
+"""Bytes of a file that a tool may write or edit."""
 _MOST_READ = 50_000
 """Characters of a file that are shown at once."""
 _MOST_TOLD = 60_000
@@ -34,17 +36,16 @@ _MOST_TOLD = 60_000
 _MOST_LINES = 2_000
 _MOST_NEW = 100
 _ROW_BYTES = 100
-"""Of a path in a list of files, about."""
-_MARK = "\n# tool call "
+"""Bytes of a path in a list of files, about."""
 _MOST_IMAGES = 4
 _MOST_IMAGE_BYTES = 200_000
-"""Of an image that goes with a message, which checkpoints keep; a larger one is named by its URI alone."""
+"""Bytes of an image in a message, which checkpoints keep; a larger one is named by its URI alone."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Result of a call, in words for the model. `created` are the files it made, `images` are PNG.
+    """Result of a call, as text for the model. `created` are the files it made, `images` are PNG.
 
     Security border: messages and checkpoints get valid text of at most 60,000 characters, and those that a cell may
     show, `most_of_cell`; the middle is cut. Files stand there as `name` has them.
@@ -64,23 +65,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: its arguments, its content, "" where there is none, and what tells it apart, "" where nothing does."""
+    """Content and key of a call, which are not among its arguments, each "" where there is none."""
 
-    arguments: dict[str, Any]
     content: str = ""
     key: str = ""
-
-    def __getitem__(self, name: str) -> str:
-        """An argument that is text, as the schema of its tool says."""
-        given = self.arguments[name]
-        assert isinstance(given, str)
-        return given
-
-    def number(self, name: str) -> int:
-        """One that is a whole number."""
-        given = self.arguments[name]
-        assert isinstance(given, int)
-        return given
 
 
 def key_of(call_id: str, task: str, name: str, arguments: dict[str, Any]) -> str:
@@ -95,34 +83,36 @@ def key_of(call_id: str, task: str, name: str, arguments: dict[str, Any]) -> str
 # ------------------------------------------------------------------------------------------ code
 
 
-async def run_prepared(session: AsyncSession, call: Call) -> Told:
+async def run_prepared(session: AsyncSession, call: Call, *, file_path: str, description: str) -> Told:
     """Keep the content under its name, and run it."""
-    path = call["file_path"]
-    if await _done(session, call.key) is None:
-        await _write(session, path, call.content)
+    if not _has_ended(await _cell_of(session, call.key)):
+        await _write(session, file_path, call.content)
     told = await _run_once(session, call.content, call.key)
-    return replace(told, created=(name(path), *told.created))
+    return replace(told, created=(name(file_path), *told.created))
 
 
-async def run(session: AsyncSession, call: Call) -> Told:
+async def run(session: AsyncSession, call: Call, *, code: str) -> Told:
     """Run code that was given."""
-    return await _run_once(session, call["code"], call.key)
+    return await _run_once(session, code, call.key)
 
 
-async def run_file(session: AsyncSession, call: Call) -> Told:
+async def run_file(session: AsyncSession, call: Call, *, file_path: str) -> Told:
     """Run a file of the session's."""
-    if (cell := await _done(session, call.key)) is not None:
+    cell = await _cell_of(session, call.key)
+    if cell is not None and _has_ended(cell):
         return _told(session, cell)
-    data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
-    source = await off_loop(len(data), _text, data, call["file_path"])
+    data = await session.files.read(file_path, max_bytes=MOST_FILE_BYTES)
+    source = await off_loop(len(data), _text, data, name(file_path))
     return await _run_once(session, source, call.key)
 
 
 async def _run_once(session: AsyncSession, source: str, key: str) -> Told:
-    if (cell := await _done(session, key)) is not None:
+    """Run the cell of a call. One that has run gives its result; one that its program's end cut off runs again."""
+    cell = await _cell_of(session, key)
+    if cell is not None and _has_ended(cell):
         return _told(session, cell)
     before = await session.files.list()
-    cell = await session.run(source + _MARK + key if key else source)
+    cell = await (session.run(source, call_id=key or None) if cell is None else session.rerun(cell.id))
     after = await session.files.list()
     new = await off_loop(_ROW_BYTES * (len(before) + len(after)), _new, before, after)
     return _told(session, cell, new.names, new.more)
@@ -133,14 +123,14 @@ def _new(before: Sequence[str], after: Sequence[str]) -> Listing:
     return listing([path for path in after if path not in known], most=_MOST_NEW, max_bytes=_MOST_READ)
 
 
-async def _done(session: AsyncSession, key: str) -> Cell | None:
-    """The cell of a call that was carried out before. One that its program's end cut off was not."""
-    if not key:
-        return None
-    for cell in reversed(await to_thread.run_sync(lambda: session.notebook.cells)):
-        if cell.source.endswith(_MARK + key) and not cell.undone:
-            return None if was_cut_off(cell) or cell.state in (CellState.IDLE, CellState.RUNNING) else cell
-    return None
+async def _cell_of(session: AsyncSession, key: str) -> Cell | None:
+    """The cell of a call that was made before, unless it was undone."""
+    cell = await to_thread.run_sync(session.notebook.find, key) if key else None
+    return None if cell is None or cell.undone else cell
+
+
+def _has_ended(cell: Cell | None) -> bool:
+    return cell is not None and not was_cut_off(cell)
 
 
 def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = (), more: int = 0) -> Told:
@@ -154,7 +144,7 @@ def _told(session: AsyncSession, cell: Cell, created: tuple[str, ...] = (), more
 
 
 def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
-    """The first images of a cell that are PNG, by what they are and not by what was said of them, and small."""
+    """The first small images of a cell that are PNG by their bytes."""
     uris = [output.uri for output in cell.outputs if output.type is OutputType.IMAGE and output.uri is not None]
     shown = (session.notebook.read(uri) for uri in uris)
     small = (data for data in shown if data.startswith(_PNG) and len(data) <= _MOST_IMAGE_BYTES)
@@ -164,67 +154,59 @@ def _images(session: AsyncSession, cell: Cell) -> tuple[bytes, ...]:
 # ------------------------------------------------------------------------------------------ files
 
 
-async def write(session: AsyncSession, call: Call) -> Told:
+async def write(session: AsyncSession, call: Call, *, file_path: str, description: str) -> Told:
     """Write the content to a file, which is replaced."""
-    path = call["file_path"]
     size = await off_loop(len(call.content), _size, call.content)
-    if not await _was_changed(session, call.key):
-        await _write(session, path, call.content)
-        await _note(session, call.key)
-    return Told(f"Wrote {name(path)}: {size} bytes.", (name(path),))
+    await _change_once(session, call.key, partial(_write, session, file_path, call.content))
+    return Told(f"Wrote {name(file_path)}: {size} bytes.", (name(file_path),))
 
 
-async def edit(session: AsyncSession, call: Call) -> Told:
-    """Replace a piece of a file, which is there once, by another."""
-    path = call["file_path"]
-    if not await _was_changed(session, call.key):
-        data = await session.files.read(path, max_bytes=MOST_FILE_BYTES)
-        size = len(data) + len(call["new_string"])
-        await session.files.write(path, await off_loop(size, _edited, data, call))
-        await _note(session, call.key)
-    return Told(f"Edited {name(path)}.")
+async def edit(
+    session: AsyncSession, call: Call, *, file_path: str, old_string: str, new_string: str, replace_all: bool
+) -> Told:
+    """Replace a piece of a file, which is there once unless `replace_all`, by another."""
+
+    async def change() -> None:
+        data = await session.files.read(file_path, max_bytes=MOST_FILE_BYTES)
+        size = len(data) + len(new_string)
+        edited = await off_loop(size, _edited, name(file_path), data, old_string, new_string, replace_all)
+        await session.files.write(file_path, edited)
+
+    await _change_once(session, call.key, change)
+    return Told(f"Edited {name(file_path)}.")
 
 
-def _edited(data: bytes, call: Call) -> bytes:
-    path, old, new = call["file_path"], call["old_string"], call["new_string"]
-    text = _text(data, path)
+def _edited(file: str, data: bytes, old: str, new: str, replace_all: bool) -> bytes:
+    text = _text(data, file)
     found = text.count(old) if old else 0
     if not old:
         raise CellblockError("old_string is empty", hint="give the piece that is to be replaced, or use file_write")
     if old == new:
         raise CellblockError("old_string and new_string are the same", hint="nothing would change")
     if not found:
-        raise CellblockError(
-            f"old_string is not in {name(path)}",
-            hint="it must be there to the letter, spaces and lines included: use file_read",
-        )
-    if found > 1 and not call.arguments.get("replace_all"):
-        raise CellblockError(
-            f"old_string is in {name(path)} {found} times",
-            hint="give more of what is around it, so that it is there once",
-        )
+        hint = "it must be there to the letter, spaces and lines included: use file_read"
+        raise CellblockError(f"old_string is not in {file}", hint=hint)
+    if found > 1 and not replace_all:
+        hint = "give more of what is around it, so that it is there once"
+        raise CellblockError(f"old_string is in {file} {found} times", hint=hint)
     _require_size(len(data) + found * (_size(new) - _size(old)))
     return _encoded(text.replace(old, new))
 
 
-async def delete(session: AsyncSession, call: Call) -> Told:
+async def delete(session: AsyncSession, call: Call, *, file_path: str) -> Told:
     """Remove a file."""
-    path = call["file_path"]
-    if not await _was_changed(session, call.key):
-        await session.files.delete(path)
-        await _note(session, call.key)
-    return Told(f"Deleted {name(path)}.")
+    await _change_once(session, call.key, partial(session.files.delete, file_path))
+    return Told(f"Deleted {name(file_path)}.")
 
 
-async def read(session: AsyncSession, call: Call) -> Told:
+async def read(session: AsyncSession, call: Call, *, file_path: str, offset: int, limit: int) -> Told:
     """Lines of a file, from `offset` on, counted from 0."""
-    data = await session.files.read(call["file_path"], max_bytes=MOST_FILE_BYTES)
-    return await off_loop(len(data), _lines, data, call)
+    data = await session.files.read(file_path, max_bytes=MOST_FILE_BYTES)
+    return await off_loop(len(data), _lines, name(file_path), data, offset, limit)
 
 
-def _lines(data: bytes, call: Call) -> Told:
-    path, offset, limit = call["file_path"], call.number("offset"), call.number("limit")
-    text = _text(data, path)
+def _lines(file: str, data: bytes, offset: int, limit: int) -> Told:
+    text = _text(data, file)
     many = text.count("\n") + (not text.endswith("\n"))
     wanted = islice(StringIO(text, newline="\n"), offset, offset + min(limit, _MOST_LINES))
     shown, at = "", offset
@@ -235,33 +217,31 @@ def _lines(data: bytes, call: Call) -> Told:
         if len(line) > _MOST_READ:
             shown += f"\n[the middle of line {at - 1} is cut: read it with code]"
     if not text:
-        return Told(f"{name(path)} is empty.")
+        return Told(f"{file} is empty.")
     if offset >= many:
-        raise CellblockError(f"{name(path)} has {many} lines", hint="use a smaller offset")
+        raise CellblockError(f"{file} has {many} lines", hint="use a smaller offset")
     if at < many:
         shown += f"\n[lines {offset} to {at - 1} of {many}; go on with offset={at}]"
     return Told(shown)
 
 
-async def list_files(session: AsyncSession, call: Call) -> Told:
+async def list_files(session: AsyncSession, call: Call, *, directory: str) -> Told:
     """The files, with their sizes."""
-    return await _searched(session, Search(below=call["directory"], sizes=True), "There are no files.")
+    return _rows(await search(session, below=directory, sizes=True), "There are no files.")
 
 
-async def glob(session: AsyncSession, call: Call) -> Told:
+async def glob(session: AsyncSession, call: Call, *, directory: str, pattern: str) -> Told:
     """The files whose names match."""
-    wanted = Search(below=call["directory"], glob=call["pattern"])
-    return await _searched(session, wanted, f"No file matches {call['pattern']!r}.")
+    return _rows(await search(session, below=directory, glob=pattern), f"No file matches {pattern!r}.")
 
 
-async def grep(session: AsyncSession, call: Call) -> Told:
+async def grep(session: AsyncSession, call: Call, *, directory: str, pattern: str, glob: str) -> Told:
     """The lines that match."""
-    wanted = Search(below=call["directory"], glob=call["glob"], regex=call["pattern"])
-    return await _searched(session, wanted, f"No line matches {call['pattern']!r}.")
+    found = await search(session, below=directory, glob=glob, regex=pattern)
+    return _rows(found, f"No line matches {pattern!r}.")
 
 
-async def _searched(session: AsyncSession, wanted: Search, nothing: str) -> Told:
-    found = await search(session, wanted)
+def _rows(found: Found, nothing: str) -> Told:
     rows: list[str] = []
     size = 0
     for one in map(row, found.rows):
@@ -269,8 +249,8 @@ async def _searched(session: AsyncSession, wanted: Search, nothing: str) -> Told
         if size > _MOST_READ:
             break
         rows.append(one)
-    cut = found.more or len(rows) < len(found.rows)
-    return Told("\n".join([*rows, *(["[there is more: ask for less]"] if cut else [])]) or nothing)
+    more = ["[there is more: ask for less]"] if found.more or len(rows) < len(found.rows) else []
+    return Told("\n".join([*rows, *more]) or nothing)
 
 
 async def _write(session: AsyncSession, path: str, text: str) -> None:
@@ -300,28 +280,20 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def _text(data: bytes, path: str) -> str:
+def _text(data: bytes, file: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise CellblockError(f"{name(path)} is not text", hint="read it with code") from None
+        raise CellblockError(f"{file} is not text", hint="read it with code") from None
 
 
-async def _was_changed(session: AsyncSession, key: str) -> bool:
-    """True if the change of files that a call makes was made before, in a session that was opened anew since."""
-    if not key:
-        return False
-    try:
-        await session.log(_tag(key), limit=1)
-    except UnknownCommit:
-        return False
-    return True
-
-
-async def _note(session: AsyncSession, key: str) -> None:
+async def _change_once(session: AsyncSession, key: str, change: Callable[[], Awaitable[None]]) -> None:
+    """Change files, unless a call of this key has changed them before: a tag of its commit says so."""
+    tag = f"tool-call-{key}"
     if key:
-        await session.tag(_tag(key))
-
-
-def _tag(key: str) -> str:
-    return f"tool-call-{key}"
+        with suppress(UnknownCommit):
+            await session.log(tag, limit=1)
+            return
+    await change()
+    if key:
+        await session.tag(tag)

@@ -1,53 +1,52 @@
 """Listing and searching a session's files, by a program that runs inside the walls: patterns are the model's.
 
-It is no cell and binds no name. Workspace files are told by their names there, others by their whole path; what is
+It is not a cell and binds no name. Files of the workspace are named from there, others by their whole path. What is
 mounted, such as the interpreter, is left out, and so are caches below the directory that is searched.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from cellblock.errors import CellblockError
 from cellblock.session.session import AsyncSession
 from cellblock.session.timeline import CACHES, COMPILED
 
 MOST = 1000
-"""Rows that are told."""
+"""Rows of a result."""
 _LONGEST = 10_000
 """Characters of a row: a path and a line have 4,600 at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """A search: the files below `below`, "" for all there are, whose name matches `glob`; and which of their lines.
-
-    A `glob` without "/" is one of names in any directory; `**` stands for any directories. `regex` is Python's; with
-    None files are told and not lines, with their sizes where that is asked for.
-    """
-
-    below: str = ""
-    glob: str = ""
-    regex: str | None = None
-    most: int = MOST
-    sizes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
-    """Rows to show, and whether there were more."""
+    """Rows to show; `more` is True where some were left out."""
 
     rows: tuple[str, ...]
     more: bool
 
 
-async def search(session: AsyncSession, wanted: Search) -> Found:
-    """Carry out a search. CellblockError: the pattern is none, there is no such directory, it took too long."""
-    asked = {**asdict(wanted), "caches": CACHES, "compiled": COMPILED}
+async def search(
+    session: AsyncSession,
+    *,
+    below: str = "",
+    glob: str = "",
+    regex: str | None = None,
+    sizes: bool = False,
+    most: int = MOST,
+) -> Found:
+    """Find files below `below` whose names match `glob`, or the lines of them that match `regex`.
+
+    A `glob` without "/" matches names in any directory; `**` stands for any directories. `regex` is Python's; with None
+    the rows are files, with their sizes where `sizes` is true. CellblockError: the pattern is none, there is no such
+    directory, it took too long.
+    """
+    wanted = {"below": below, "glob": glob, "regex": regex, "sizes": sizes, "most": most}
+    asked = {**wanted, "caches": CACHES, "compiled": COMPILED}
     told = await session.aside(_CALL.format(program=_PROGRAM, wanted=asked), reads=True)
     match told:
-        case ["found", list(rows), bool(more)] if all(isinstance(row, str) for row in rows[: wanted.most]):
-            found = tuple(row[:_LONGEST] for row in rows[: wanted.most])  # the program runs where a cell may change it
+        case ["found", list(rows), bool(more)] if all(isinstance(row, str) for row in rows[:most]):
+            found = tuple(row[:_LONGEST] for row in rows[:most])  # the program runs where a cell may change it
             return Found(found, more or len(found) < len(rows))
         case ["failed", str(why)]:
             raise CellblockError(why)

@@ -31,8 +31,7 @@ class Threads:
     At most `most_open` are open at once: past that, the one that was used longest ago is closed, or a call waits until
     one is free. One that nobody has used for `idle_seconds` is closed, so that another program can have its thread; a
     call that needs one which another program has open waits for `wait_seconds`. Other `Threads` of this program give up
-    one that they do not use. All that a session was is in the store,
-    and is there again when it opens.
+    one that they do not use. All that a session was is in the store, and is there again when it opens.
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class Threads:
             raise ValueError(
                 f"most_open must be at least 1 and idle_seconds above 0, not {most_open} and {idle_seconds}"
             )
-        self.limits = limits or ExecutionLimits()
         self._user = user
         self._options: dict[str, Any] = {"limits": limits, "preload": preload}
         self._options |= {"max_sessions": most_open, "idle_seconds": idle_seconds, "wait_seconds": wait_seconds}
@@ -77,11 +75,11 @@ class Threads:
     # ------------------------------------------------------------------------------ callers
 
     def call(self, thread_id: str, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
-        """Have work done with a thread's session, and wait for it. Whatever stops opening or the work is raised."""
+        """Do work with a thread's session, and wait for it. Errors of opening it and of the work are raised."""
         return Run(partial(self._use, thread_id, work)).result()
 
     async def acall(self, thread_id: str, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
-        """The same, without blocking the caller's loop. A caller that is cancelled ends the work."""
+        """The same, without blocking the caller's loop. Cancelling it ends the work."""
         future = asyncio.run_coroutine_threadsafe(self._use(thread_id, work), our_loop())
         return await asyncio.wrap_future(future)
 
@@ -92,7 +90,7 @@ class Threads:
     # ------------------------------------------------------------------------------ on our loop
 
     def _here(self) -> SessionPool:
-        """The pool of this process: in a copy of it the sessions are the parent's."""
+        """The pool of this process: after a fork the sessions are the parent's."""
         if os.getpid() != self._pid:
             self._pid = os.getpid()
             self._pool = SessionPool(self._state, when_idle="close", **self._options)
@@ -116,7 +114,7 @@ class Threads:
 
 
 def session_name(thread_id: str) -> str:
-    """The name of a thread's session: its own where a session can have it, and else one made of it."""
+    """Name of a thread's session: the thread's id where a session may be named so, else made of its hash."""
     try:
         if checked_name(thread_id, "thread") == thread_id and not thread_id.startswith(_MADE):
             return thread_id

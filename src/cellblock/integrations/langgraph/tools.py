@@ -1,4 +1,4 @@
-"""The tools: what a model is told of each, and how a call becomes an operation on the session of its thread."""
+"""The tools: their schemas and texts for a model, and a call as an operation on the session of its thread."""
 
 from __future__ import annotations
 
@@ -20,9 +20,21 @@ from pydantic import BaseModel, Field, ValidationError
 from cellblock.errors import CellblockError
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.integrations.langgraph import operations
+from cellblock.integrations.langgraph.content import (
+    CONTENT_TOOLS,
+    PENDING,
+    RUN,
+    WRITE,
+    advice_without_content,
+    content_for,
+    field_of,
+    id_of,
+    ids_of,
+    last_answer,
+    misfit,
+    taken,
+)
 from cellblock.integrations.langgraph.operations import Call, Told, key_of
-from cellblock.integrations.langgraph.prepared import CONTENT_TOOLS, RUN, WRITE, id_of, ids_of, last_answer, why_none
-from cellblock.integrations.langgraph.state import PENDING, content_for, field_of, misfit, taken
 from cellblock.integrations.langgraph.threads import Threads
 from cellblock.session.session import AsyncSession
 from cellblock.text import message_of, misfits, row, type_name
@@ -75,7 +87,7 @@ class _Kind:
 
     text: str
     arguments: type[BaseModel]
-    operation: Callable[[AsyncSession, Call], Awaitable[Told]]
+    operation: Callable[..., Awaitable[Told]]
 
 
 _KEPT = "Names, imports and files are kept from one call to the next."
@@ -130,7 +142,7 @@ def create_sandbox_tools(
 
 
 def threads_of(store_or_url: object) -> Threads:
-    """The sessions of a store, however that is said."""
+    """The sessions of a store, given by any of the arguments of `create_sandbox_tools`."""
     if isinstance(store_or_url, Threads):
         return store_or_url
     if store_or_url is None or isinstance(store_or_url, str):
@@ -143,15 +155,14 @@ def threads_of(store_or_url: object) -> Threads:
 
 
 def _tool(name: str, threads: Threads, thread_id: str | None, images: bool) -> BaseTool:
-    kind = _KINDS[name]
-    calls = _Calls(name, kind, threads, thread_id, images)
-    functions = (calls.prepared, calls.aprepared) if name in CONTENT_TOOLS else (calls.plain, calls.aplain)
+    calls = _Calls(name, threads, thread_id, images)
+    takes_content = name in CONTENT_TOOLS
     return _Tool.from_function(
-        functions[0],
-        functions[1],
+        calls.call_with_content if takes_content else calls.call,
+        calls.acall_with_content if takes_content else calls.acall,
         name=name,
-        description=kind.text,
-        args_schema=kind.arguments,
+        description=_KINDS[name].text,
+        args_schema=_KINDS[name].arguments,
         infer_schema=False,
         handle_validation_error=_misused,
     )
@@ -161,21 +172,20 @@ _INJECTED = ("runtime", "_state", "tool_call_id")
 
 
 class _Tool(StructuredTool):  # type: ignore[misc]
-    """A tool whose call, as a model makes it, gives none of what its graph gives: it is not looked at there.
+    """A tool that ignores what a model's call gives for the arguments that a graph gives.
 
-    A node of LangGraph puts its `ToolRuntime` among a call's arguments. One of the user's own that gives a state gives
-    arguments, and no call.
+    A node of LangGraph puts its `ToolRuntime` among a call's arguments. A node of the user's own that gives a state
+    gives arguments, and no call.
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return super().invoke(_own(input), config, **kwargs)
+        return super().invoke(_without_injected(input), config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return await super().ainvoke(_own(input), config, **kwargs)
+        return await super().ainvoke(_without_injected(input), config, **kwargs)
 
 
-def _own(given: Any) -> Any:
-    """A call without what is not a model's to give; anything else as it is."""
+def _without_injected(given: Any) -> Any:
     if not isinstance(given, dict) or given.get("type") != "tool_call":
         return given
     args = {key: one for key, one in given["args"].items() if key not in _INJECTED or isinstance(one, ToolRuntime)}
@@ -183,30 +193,29 @@ def _own(given: Any) -> Any:
 
 
 def _misused(error: Any) -> str:
-    """Message on a call's wrong arguments."""
+    """Message about wrong arguments of a call."""
     told = misfits(error) if isinstance(error, ValidationError) else row(message_of(error, _MOST_SAID))
     return f"Error: the arguments are wrong: {told}. Call the tool again with the arguments that it has."
 
 
 class _Calls:
-    """One tool of a thread, or of whatever thread it is called in. No call raises: a model is told what went wrong."""
+    """One tool, of one thread or of the thread that calls it. No call raises: a model is told what went wrong."""
 
-    def __init__(self, name: str, kind: _Kind, threads: Threads, thread_id: str | None, images: bool) -> None:
+    def __init__(self, name: str, threads: Threads, thread_id: str | None, images: bool) -> None:
         self._name = name
-        self._kind = kind
         self._threads = threads
         self._thread_id = thread_id
         self._images = images
 
-    # what a graph gives is None where there is no graph; `config` is LangChain's own, and always there
+    # a graph gives `runtime`, a node of the user's own `_state` and `tool_call_id`; LangChain always gives `config`
 
-    def plain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
-        return _answer(self._carry_out(config, _Given.of(config, runtime), arguments), runtime)
+    def call(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
+        return self.call_with_content(config, runtime, **arguments)
 
-    async def aplain(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
-        return _answer(await self._acarry_out(config, _Given.of(config, runtime), arguments), runtime)
+    async def acall(self, config: RunnableConfig, runtime: ToolRuntime = None, **arguments: Any) -> Any:  # type: ignore[assignment]
+        return await self.acall_with_content(config, runtime, **arguments)
 
-    def prepared(
+    def call_with_content(
         self,
         config: RunnableConfig,
         runtime: ToolRuntime = None,  # type: ignore[assignment]
@@ -214,10 +223,15 @@ class _Calls:
         tool_call_id: Annotated[str, InjectedToolArg] = "",
         **arguments: Any,
     ) -> Any:
-        given = _Given.of(config, runtime, _state, tool_call_id)
-        return given.answer(self._carry_out(config, given, arguments))
+        context = _Context.of(config, runtime, _state, tool_call_id)
+        try:
+            call = context.call(self._name, arguments)
+            told = self._threads.call(self._thread(config), partial(self._work, call, arguments))
+        except Exception as error:
+            told = _failed(self._name, error)
+        return context.answer(self._name, told)
 
-    async def aprepared(
+    async def acall_with_content(
         self,
         config: RunnableConfig,
         runtime: ToolRuntime = None,  # type: ignore[assignment]
@@ -225,25 +239,16 @@ class _Calls:
         tool_call_id: Annotated[str, InjectedToolArg] = "",
         **arguments: Any,
     ) -> Any:
-        given = _Given.of(config, runtime, _state, tool_call_id)
-        return given.answer(await self._acarry_out(config, given, arguments))
-
-    def _carry_out(self, config: RunnableConfig, given: _Given, arguments: dict[str, Any]) -> Told:
+        context = _Context.of(config, runtime, _state, tool_call_id)
         try:
-            call = given.call(self._name, arguments)
-            return self._threads.call(self._thread(config), partial(self._work, call))
+            call = await off_loop(LARGE, context.call, self._name, arguments)
+            told = await self._threads.acall(self._thread(config), partial(self._work, call, arguments))
         except Exception as error:
-            return _failed(self._name, error)
+            told = _failed(self._name, error)
+        return context.answer(self._name, told)
 
-    async def _acarry_out(self, config: RunnableConfig, given: _Given, arguments: dict[str, Any]) -> Told:
-        try:
-            call = await off_loop(LARGE, given.call, self._name, arguments)
-            return await self._threads.acall(self._thread(config), partial(self._work, call))
-        except Exception as error:
-            return _failed(self._name, error)
-
-    async def _work(self, call: Call, session: AsyncSession) -> Told:
-        told = await self._kind.operation(session, call)
+    async def _work(self, call: Call, arguments: dict[str, Any], session: AsyncSession) -> Told:
+        told = await _KINDS[self._name].operation(session, call, **arguments)
         return told if self._images else replace(told, images=())
 
     def _thread(self, config: RunnableConfig) -> str:
@@ -256,50 +261,61 @@ class _Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """Context of a call: as given by a graph's runtime, or as `_state` by another node."""
+class _Context:
+    """State and ids of a call: a graph's, or with `by_hand` those that another node gave or that nobody gave."""
 
-    pending: object
+    state: object
     call_id: str
     task: str
-    message: object
-    has_field: bool
     by_hand: bool
 
     @classmethod
-    def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: Any = None, call_id: str = "") -> _Given:
-        known: object = (state if isinstance(state, dict) else {}) if runtime is None else runtime.state
-        messages = known if isinstance(known, list) else field_of(known, "messages")
-        pending, by_hand = field_of(known, PENDING), runtime is None
-        if runtime is not None:
-            config, call_id = runtime.config, runtime.tool_call_id or call_id
-        task = (config.get("configurable") or {}).get("checkpoint_ns") or ""
-        return cls(pending, call_id, task, last_answer(messages), by_hand or pending is not None, by_hand)
+    def of(cls, config: RunnableConfig, runtime: ToolRuntime | None, state: object, call_id: str) -> _Context:
+        if runtime is None:
+            task = (config.get("configurable") or {}).get("checkpoint_ns") or ""
+            return cls(state if isinstance(state, dict) else {}, call_id, task, by_hand=True)
+        task = (runtime.config.get("configurable") or {}).get("checkpoint_ns") or ""
+        return cls(runtime.state, runtime.tool_call_id or call_id, task, by_hand=False)
 
     @property
-    def name(self) -> str:
-        """Id under which its content is pending."""
-        return id_of({"id": self.call_id})
+    def pending(self) -> object:
+        """Content that waits in the state; None where the state has no field for it."""
+        return field_of(self.state, PENDING)
+
+    @property
+    def has_field(self) -> bool:
+        """True if the state can hold content."""
+        return self.by_hand or self.pending is not None
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Call:
         """The call. `CellblockError` where another one of its message has its id, or it has no content and needs it."""
-        same = ids_of(self.message).count(self.name)
-        if same > 1 and (self.name or tool in CONTENT_TOOLS):
-            raise CellblockError(f"{same} calls of the message have the id {self.name!r}", hint=_ONE_CALL)
-        content = content_for(self.pending, self.name) if tool in CONTENT_TOOLS else ""
+        message = last_answer(self.state if isinstance(self.state, list) else field_of(self.state, "messages"))
+        name = id_of({"id": self.call_id})
+        same = ids_of(message).count(name)
+        if same > 1 and (name or tool in CONTENT_TOOLS):
+            raise CellblockError(f"{same} calls of the message have the id {name!r}", hint=_ONE_CALL)
+        content = content_for(self.pending, name) if tool in CONTENT_TOOLS else ""
         if tool in CONTENT_TOOLS and not content:
-            if kind := misfit(self.pending, self.name):
+            if kind := misfit(self.pending, name):
                 said = f"The graph's state has {kind} in place of the content of this call, which is no text. {_AGAIN}"
                 raise CellblockError(said)
-            remedy = why_none(self.message) if self.has_field else _NO_FIELD
+            remedy = advice_without_content(message) if self.has_field else _NO_FIELD
             raise CellblockError(f"No content found in graph state. {remedy}")
         told_apart = self.by_hand or same
-        return Call(arguments, content, key_of(self.call_id, self.task, tool, arguments) if told_apart else "")
+        return Call(content, key_of(self.call_id, self.task, tool, arguments) if told_apart else "")
 
-    def answer(self, told: Told) -> Command[Any]:
-        update: dict[str, object] = {"messages": [_message(told, self.call_id)]}
-        if self.has_field:
-            update[PENDING] = "" if self.by_hand else taken(self.pending, self.name)
+    def answer(self, tool: str, told: Told) -> str | ToolMessage | Command[Any]:
+        """The result as a graph takes it; text alone where there is no graph."""
+        takes_content = tool in CONTENT_TOOLS
+        if not takes_content and (self.by_hand or not self.call_id):
+            return told.text
+        status = "error" if told.failed else "success"
+        message = ToolMessage(_content(told), tool_call_id=self.call_id, status=status)
+        if not takes_content and (not told.created or isinstance(self.state, list)):
+            return message
+        update: dict[str, object] = {"messages": [message]}
+        if takes_content and self.has_field:
+            update[PENDING] = "" if self.by_hand else taken(self.pending, id_of({"id": self.call_id}))
         if told.created:
             update["created_files"] = list(told.created)
         return Command(update=update, resume=told.text if self.by_hand else None)
@@ -313,21 +329,6 @@ _NO_FIELD = (
 )
 
 
-def _answer(told: Told, runtime: ToolRuntime | None) -> Any:
-    """A message, with the files that were made; text alone where there is no graph."""
-    if runtime is None or not runtime.tool_call_id:
-        return told.text
-    message = _message(told, runtime.tool_call_id)
-    state: object = runtime.state
-    if told.created and not isinstance(state, list):
-        return Command(update={"messages": [message], "created_files": list(told.created)})
-    return message
-
-
-def _message(told: Told, call_id: str) -> ToolMessage:
-    return ToolMessage(_content(told), tool_call_id=call_id, status="error" if told.failed else "success")
-
-
 def _content(told: Told) -> str | list[str | dict[str, Any]]:
     """Text, and blocks of LangChain's standard where there are images: plain JSON, the same for the same cell."""
     if not told.images:
@@ -339,7 +340,7 @@ def _content(told: Told) -> str | list[str | dict[str, Any]]:
 
 
 def _failed(name: str, error: Exception) -> Told:
-    """The border: what stopped a call is told to the model, and the graph goes on."""
+    """Border: an error of a call as a message for the model. The graph goes on."""
     if isinstance(error, CellblockError):
         return Told(f"Error: {error}", failed=True)
     _LOG.error("a call of %s failed", name, exc_info=error)

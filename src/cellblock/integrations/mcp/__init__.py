@@ -11,7 +11,7 @@ with needing("mcp", "an MCP server needs the package mcp, 2.3 or newer"):
     import mcp.server.mcpserver  # noqa: F401 - the official SDK, from its version 2 on
 
 from cellblock.integrations.mcp.http import TokenWall, listen, serve_http
+from cellblock.integrations.mcp.messages import serve_stdio
 from cellblock.integrations.mcp.server import SessionServer, open_server
-from cellblock.integrations.mcp.stdio import serve_stdio
 
 __all__ = ["SessionServer", "open_server", "serve_stdio", "serve_http", "listen", "TokenWall"]

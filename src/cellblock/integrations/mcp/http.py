@@ -1,7 +1,8 @@
-"""Streamable HTTP: a listener whose every request shows a token, and comes neither by another name nor from a page."""
+"""Streamable HTTP: a listener whose every request has a token, an allowed `Host` and an allowed `Origin`."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -11,6 +12,7 @@ from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -18,27 +20,28 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cellblock.errors import CellblockError
 from cellblock.hosting import to_thread
-from cellblock.integrations.mcp.messages import NotTaken, read
+from cellblock.integrations.mcp.messages import Refused, excess, read
 from cellblock.text import whole_number
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp.server import SessionServer
 
 PATH = "/mcp"
-SHOWN = "cellblock.shown"
-"""In a request's scope: what to call with the user of the token it shows. False for one connection too many."""
+_ADMIT = "cellblock.admit"
+"""Key of a request's scope: a function of the user whose token it has; False for one connection too many."""
 _SHORTEST_TOKEN = 16
 _MOST_CLIENTS = 500
 """Clients of one user that the SDK remembers, for half an hour each after their last request."""
-_MOST_PARTS = 5_000
-"""Texts, and places where another part of a request begins. The SDK takes 2 microseconds of the loop for each."""
-
-_MOST_DIGITS = 100_000
-"""Of all numbers: reading one of 4,000 digits takes 35 microseconds of the loop."""
-_DIGITS = [b"%d" % digit for digit in range(10)]
+MOST_CONNECTIONS = 200
+"""Connections that have shown a token, shared evenly by the users."""
+_MOST_STRANGERS = 64
+_STRANGER_SECONDS = 10.0
+"""Time for a new connection to show a token. It is closed then, or earlier to make room for newer ones."""
+_HEAD_BYTES = 16 * 1024
 
 
 class TokenWall:
@@ -76,24 +79,24 @@ class TokenWall:
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
-        elif misled := self._misled(scope):
-            await _refuse(send, *misled)
-        elif (user := self._known(scope)) is None:
+        elif refusal := self._misdirected(scope):
+            await _refuse(send, *refusal)
+        elif (user := self._user_of(scope)) is None:
             await _refuse(send, 401, "give the server's token: Authorization: Bearer TOKEN")
-        elif SHOWN in scope and not scope[SHOWN](user):
+        elif _ADMIT in scope and not scope[_ADMIT](user):
             await _refuse(send, 503, "too many connections of yours: close some, or try again later")
         else:
             token = AccessToken(token="", client_id=user, scopes=[])
             await self._app({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
-    def _misled(self, scope: Scope) -> tuple[int, str] | None:
+    def _misdirected(self, scope: Scope) -> tuple[int, str] | None:
         if not _one_of(scope, b"host", self._hosts):
             return 421, "this server does not go by that name (allow it with --allow-host)"
         if _values(scope, b"origin") and not _one_of(scope, b"origin", self._origins):
             return 403, "requests of that page are not answered (allow it with --allow-origin)"
         return None
 
-    def _known(self, scope: Scope) -> str | None:
+    def _user_of(self, scope: Scope) -> str | None:
         given = _values(scope, b"authorization")
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         shown, found = _hash(token.strip()), None
@@ -117,7 +120,7 @@ def listen(address: str) -> socket.socket:
 
 
 def names_of(listener: socket.socket, allowed: Collection[str]) -> frozenset[str]:
-    """The values of `Host` that a listener goes by: its address, names of the loopback, and those that are allowed."""
+    """Allowed values of `Host`: the listener's address, names of the loopback, and those of `allowed`."""
     place: tuple[str, int] = listener.getsockname()[:2]
     host, port = place
     address = ipaddress.ip_address(host)
@@ -139,10 +142,6 @@ async def serve_http(
     `hosts` are names that requests may come by beside the socket's own address, `origins` sites whose pages may ask.
     Sessions, connections and what the SDK remembers of clients are shared evenly: no user takes another's part.
     """
-    import uvicorn
-
-    from cellblock.integrations.mcp.connections import HEAD_BYTES, Connection, Connections
-
     server.pool.share(len(tokens))
     managers = {
         user: StreamableHTTPSessionManager(server._lowlevel_server, max_sessions=_MOST_CLIENTS) for user in tokens
@@ -155,7 +154,7 @@ async def serve_http(
         user = scope["user"].username
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")
-        elif reason := await to_thread.run_sync(_excess, body := message.get("body", b"")):
+        elif reason := await to_thread.run_sync(excess, body := message.get("body", b"")):
             await _refuse(send, 413, f"the request has {reason} or more")
         elif scope["method"] != "POST":
             await managers[user].handle_request(scope, _after(message, receive), send)
@@ -165,7 +164,7 @@ async def serve_http(
                 with _alone(under_way, user, scope, asked):
                     first = {**message, "body": body}
                     await managers[user].handle_request(scope, _after(first, receive), send)
-            except NotTaken as refused:
+            except Refused as refused:
                 text = refused.answer.model_dump_json(by_alias=True, exclude_unset=True)
                 await _refuse(send, 400, text, b"application/json")
 
@@ -174,7 +173,7 @@ async def serve_http(
     connection: Any = partial(Connection, connections=Connections(len(tokens)))
     config = uvicorn.Config(
         wall, log_level="warning", access_log=False, server_header=False, lifespan="off", http=connection, ws="none",
-        h11_max_incomplete_event_size=HEAD_BYTES, timeout_graceful_shutdown=3,
+        h11_max_incomplete_event_size=_HEAD_BYTES, timeout_graceful_shutdown=3,
     )  # fmt: skip
     async with AsyncExitStack() as running:
         for manager in managers.values():
@@ -182,11 +181,68 @@ async def serve_http(
         await uvicorn.Server(config).serve(sockets=[listener])
 
 
+class Connections:
+    """Connections of one listener: strangers, and those that have shown the token of a user."""
+
+    def __init__(self, users: int) -> None:
+        self._each = max(1, MOST_CONNECTIONS // users)
+        self._strangers: dict[Connection, asyncio.TimerHandle] = {}
+        self._known: dict[Connection, str] = {}
+
+    def enter(self, connection: Connection) -> None:
+        """Add a connection as a stranger; where there are too many, the oldest stranger is closed."""
+        if len(self._strangers) >= _MOST_STRANGERS:
+            next(iter(self._strangers)).close()
+        self._strangers[connection] = connection.loop.call_later(_STRANGER_SECONDS, connection.close)
+
+    def show(self, connection: Connection, user: str) -> bool:
+        """Add a connection to those of a user; False where the user has too many. A proxy's may change its user."""
+        others = [one for one, whose in self._known.items() if whose == user and one is not connection]
+        if len(others) >= self._each or (connection not in self._strangers and connection not in self._known):
+            return False
+        if (timer := self._strangers.pop(connection, None)) is not None:
+            timer.cancel()
+        self._known[connection] = user
+        return True
+
+    def leave(self, connection: Connection) -> None:
+        """Forget a connection that is closed, or about to be."""
+        self._known.pop(connection, None)
+        if (timer := self._strangers.pop(connection, None)) is not None:
+            timer.cancel()
+
+
+class Connection(H11Protocol):
+    """One connection, with a function in the scope of its requests by which they report their token."""
+
+    def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._all = connections
+        self._serve = self.app
+        self.app = self._serve_with_scope
+
+    async def _serve_with_scope(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._serve({**scope, _ADMIT: partial(self._all.show, self)}, receive, send)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._all.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._all.leave(self)
+        super().connection_lost(exc)
+
+    def close(self) -> None:
+        """Abort the connection."""
+        self._all.leave(self)
+        self.transport.abort()
+
+
 @contextmanager
 def _alone(under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, asked: JSONRPCMessage) -> Iterator[None]:
-    """Keep a request's id to it while it is under way: the SDK would send both answers to the newer of two.
+    """Reserve a request's id while it is under way: of two with one id the SDK would send both answers to the newer.
 
-    Raises `NotTaken` for a second one of the same client. The SDK takes 1 and "1" for one id.
+    Raises `Refused` for a second one of the same client. The SDK takes 1 and "1" for one id.
     """
     client = b"".join(_values(scope, b"mcp-session-id"))
     if not isinstance(asked, JSONRPCRequest) or not client:
@@ -194,7 +250,7 @@ def _alone(under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, aske
         return
     key = (user, client, str(asked.id))
     if key in under_way:
-        raise NotTaken(INVALID_REQUEST, f"a request with the id {asked.id!r} is under way")
+        raise Refused(INVALID_REQUEST, f"a request with the id {asked.id!r} is under way")
     under_way.add(key)
     try:
         yield
@@ -203,28 +259,13 @@ def _alone(under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, aske
 
 
 def _after(first: Message, receive: Receive) -> Receive:
-    """A receiver of the message that was received already, then of the others."""
+    """A `receive` that gives a message received before, then the others."""
     left = [first]
 
     async def received() -> Message:
         return left.pop() if left else await receive()
 
     return received
-
-
-def _excess(body: bytes) -> str:
-    """The parts, or the digits of numbers, that a request's body has too many of; "" where it has neither.
-
-    All calls are of C, and take linear time: a pattern would hold every thread until it has gone through a whole body.
-    """
-    plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    texts = plain.count(b'"') // 2
-    if texts < _MOST_PARTS:
-        rest = b"".join(plain.split(b'"')[::2])
-        if sum(map(rest.count, _DIGITS)) >= _MOST_DIGITS:
-            return f"{_MOST_DIGITS} digits"
-        texts += rest.count(b"[") + rest.count(b"{") + rest.count(b",")
-    return "" if texts < _MOST_PARTS else f"{_MOST_PARTS} parts"
 
 
 def _hash(token: bytes) -> bytes:

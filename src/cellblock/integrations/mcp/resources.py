@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IPYNB = "application/x-ipynb+json"
 HTML = "text/html"
 _NAMES = ResourceSecurity(exempt_params=frozenset({"session"}))
-"""The name of a session is never part of a path, and may hold what would be wrong in one."""
+"""The name of a session is never part of a path, and may have characters that are wrong in one."""
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, 
 from pydantic import BaseModel, Field
 
 from cellblock.advice import for_model
-from cellblock.cell import Cell, CellError, Lost
+from cellblock.cell import Cell, Lost
 from cellblock.differences import Diff, FileChange, NameChange
 from cellblock.hosting.to_thread import off_loop
 from cellblock.session.offered import told
@@ -23,16 +23,16 @@ from cellblock.text import cut, line, name, strict_json, write_json
 from cellblock.values.room import COST
 
 MOST_SENT = 2 * 2**20
-"""Characters of an answer. The event loop, on which it is encoded, is held for some 10 ms by each million."""
+"""Characters of an answer. Encoding a million of them holds the event loop for some 10 ms."""
 MOST_IMAGE_BYTES = MOST_SENT * 5 // 8
-"""Images of one result that are sent with it, as bytes; what comes after is linked to."""
+"""Bytes of images that are sent with a result; further ones are linked to."""
 _MOST_IMAGES = 20
 _MOST_LOST = 100
 _MOST_TEXT = 150_000
 _MOST_VALUE = 10_000
 _DEEPEST_VALUE = 30
 _MOST_VALUE_BYTES = 5 * _MOST_VALUE
-"""A value that takes more, as it comes from inside, is not decoded: it has more characters than that as JSON."""
+"""Encoded size of a value that is decoded: a larger one has more than `_MOST_VALUE` characters as JSON."""
 _SHORT = 12
 _MOST_CHANGES = 200
 
@@ -47,7 +47,7 @@ class Failure(BaseModel):
 
 
 class CellResult(BaseModel):
-    """One cell, or command, that ran."""
+    """A cell or command that ran."""
 
     session: str = Field(description="the session that it ran in: give it again to go on there")
     cell: str = Field(description="the cell's id, which does not change")
@@ -69,7 +69,7 @@ class CellResult(BaseModel):
 
 
 class CommitRow(BaseModel):
-    """One step of a session's history."""
+    """A step of a session's history."""
 
     commit: str = Field(description="the beginning of its id, which names it as a revision")
     kind: str
@@ -169,12 +169,13 @@ def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallTool
     uris = list(islice(found, _MOST_IMAGES))
     place = f"notebook://cell/{cell.id}/"
     text = cut(cell.text.replace(place, image_uri(session, place)), _MOST_TEXT)
-    error, lost = cell.error, cell.lost[:_MOST_LOST]
+    error, lost, failure = cell.error, cell.lost[:_MOST_LOST], None
+    if error is not None:
+        failure = Failure(kind=error.kind, type=error.type, message=error.message, hint=for_model(error.hint))
     result = CellResult(
         session=session, cell=cell.id, number=cell.number, ok=cell.ok, state=cell.state.value, text=text,
         value=_plain(cell) if cell.ok else None, images=[image_uri(session, uri) for uri in uris],
-        error=None if error is None else _failure(error),
-        status=None if error is None else error.status,
+        error=failure, status=None if error is None else error.status,
         lost=list(lost), more_lost=len(cell.lost) - len(lost), cut=cell.cut,
         rolled_back=cell.rolled_back, duration_ms=cell.usage.duration_ms,
     )  # fmt: skip
@@ -182,12 +183,8 @@ def cell_result(session: str, cell: Cell, parts: Mapping[str, Blob]) -> CallTool
     return answer(result, said, *_images(session, {uri: parts[uri] for uri in uris}), is_error=not cell.ok)
 
 
-def _failure(error: CellError) -> Failure:
-    return Failure(kind=error.kind, type=error.type, message=error.message, hint=for_model(error.hint))
-
-
 def answer(result: BaseModel, text: str, *more: ContentBlock, is_error: bool = False) -> CallToolResult:
-    """A structured result, and what a model reads of it."""
+    """A structured result, with text for a model."""
     content, structured = [TextContent(text=text), *more], result.model_dump(mode="json")
     return CallToolResult(content=content, structured_content=structured, is_error=is_error)
 
@@ -203,7 +200,7 @@ def notebook_uri(session: str) -> str:
 
 
 def commit_row(commit: Commit) -> CommitRow:
-    """A commit as tools tell it."""
+    """A commit as a row of results."""
     return CommitRow(
         commit=commit.id.removeprefix("sha256-")[:_SHORT],
         kind=commit.kind,
@@ -214,7 +211,7 @@ def commit_row(commit: Commit) -> CommitRow:
 
 
 def difference(session: str, found: Diff) -> Difference:
-    """A diff as tools tell it, the first of its names and files."""
+    """A diff as a result, with the first of its names and files."""
     names, files = found.names[:_MOST_CHANGES], found.files[:_MOST_CHANGES]
     more = len(found.names) - len(names) + len(found.files) - len(files)
     text = str(dataclasses.replace(found, names=names, files=files, steps=found.steps[-_MOST_CHANGES:]))
@@ -244,7 +241,7 @@ def _images(session: str, parts: Mapping[str, Blob]) -> list[ContentBlock]:
 
 
 def _plain(cell: Cell) -> object:
-    """A cell's value where it is JSON as it stands, and short; else None."""
+    """A cell's value where it is short JSON; else None."""
     if cell.result.size > _MOST_VALUE_BYTES or not _is_plain(cell.value, _DEEPEST_VALUE, [_MOST_VALUE]):
         return None
     copied = strict_json(cell.value)  # NaN, the infinities and the longest integers are no JSON
@@ -252,7 +249,7 @@ def _plain(cell: Cell) -> object:
 
 
 def _is_plain(value: object, depth: int, left: list[int]) -> bool:
-    """True if it is JSON of at most `left` characters; an object that is in it many times counts as often."""
+    """True for JSON of at most `left` characters. An object that occurs many times counts each time."""
     left[0] -= 1 + (len(value) if isinstance(value, str) else value.bit_length() // 4 if isinstance(value, int) else 0)
     if not depth or left[0] < 0:
         return False

@@ -1,4 +1,4 @@
-"""The server: who calls, which session is meant, and what of it may be read as resources."""
+"""The server: the caller of a request, the session that it means, and the border of requests and answers."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ on where it was, another name is another session.{default} Every step is a commi
 go back to. A failed call leaves the session usable; its text says what to do."""
 
 _MOST_NAME = 10_000
-"""Characters of a name or a number: the SDK reads it as JSON, on the loop."""
+"""Characters of an argument that the SDK reads as JSON, on the loop."""
 _log = logging.getLogger("cellblock")
 _MOST_CHARS = {"code": MOST_SOURCE, "command": MOST_SOURCE, "content": sys.maxsize, "data": sys.maxsize}
 
 
 class SessionServer(MCPServer[Any]):
-    """An MCP server over the sessions of its callers. `user` is who calls where the transport tells nobody."""
+    """An MCP server over the sessions of its callers. `user` is the caller where the transport names none."""
 
     def __init__(
         self, pool: SessionPool, *, user: str, default: str | None, tools: Collection[str] | None
@@ -72,12 +72,12 @@ class SessionServer(MCPServer[Any]):
 
     @property
     def user(self) -> str:
-        """Security border: who calls. Of an HTTP request that is what its token says, never what an argument says."""
+        """Security border: the caller, of an HTTP request by its token and never by an argument."""
         token = get_access_token()
         return self._user if token is None else token.client_id
 
     def named(self, session: str | None) -> str:
-        """The session that a call means."""
+        """Name of the session that a call means."""
         name = self._default if session is None else session
         if name is None:
             raise CellblockError(
@@ -89,9 +89,9 @@ class SessionServer(MCPServer[Any]):
     async def _border(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Security border: every request and its answer, on every transport.
 
-        A request takes one of its user's calls; an answer is valid text of a bounded size, an error too.
+        A request counts as a call of its user; answers and errors are valid text of a bounded size.
         """
-        if ctx.request_id is None:  # a notification: it takes no call, and its answer is nobody's
+        if ctx.request_id is None:  # a notification, which has no answer
             return await call_next(ctx)
         try:
             with self.pool.calling(self.user):
@@ -102,7 +102,7 @@ class SessionServer(MCPServer[Any]):
         except ValidationError:  # of parameters that the method does not take
             raise
         except Exception as error:
-            raise MCPError(INTERNAL_ERROR, line(_told(error, ctx.method), 2000)) from None
+            raise MCPError(INTERNAL_ERROR, line(_error_text(error, ctx.method), 2000)) from None
         if (size := _size(sent)) > MOST_SENT:
             raise MCPError(INTERNAL_ERROR, f"the answer has {size} characters, more than {MOST_SENT}: ask for less")
         return bounded(sent)
@@ -110,7 +110,7 @@ class SessionServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Carry out a call, its arguments as valid text. `ToolError` for those that the tool does not take."""
+        """Carry out a call, with arguments of valid text. `ToolError` for arguments that the tool does not take."""
         known = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
         if name not in known:
             raise ToolError(f"there is no tool {line(name, 80)}: there are {', '.join(known)}")
@@ -130,12 +130,12 @@ class SessionServer(MCPServer[Any]):
                 case None:
                     raise
                 case failed:
-                    raise ToolError(_told(failed, name)) from None
+                    raise ToolError(_error_text(failed, name)) from None
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """No prompt: there is none."""
+        """Refuse: there are no prompts."""
         raise MCPError(INVALID_PARAMS, f"there is no prompt {line(name, 80)!r}: this server has none")
 
     async def list_resources(self) -> list[Resource]:
@@ -151,13 +151,13 @@ class SessionServer(MCPServer[Any]):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """A resource, images with the type that their bytes have."""
+        """Read a resource. The type of an image is that of its bytes."""
         if len(text := str(uri)) > _MOST_NAME:
             raise ResourceNotFoundError(f"the URI has more than {_MOST_NAME} characters")
         try:
             found = await super().read_resource(valid(text), context)
         except UnexpectedResourceError as error:
-            raise ResourceError(_told(error.__cause__ or error, "resources/read")) from None
+            raise ResourceError(_error_text(error.__cause__ or error, "resources/read")) from None
         if isinstance(found, InputRequiredResult):
             return found
         return [
@@ -201,8 +201,8 @@ def _root_logger_kept() -> Iterator[None]:
         root.setLevel(level)
 
 
-def _told(error: BaseException, what: str) -> str:
-    """The text of an error for a client. One that nobody foresaw is one line of the log, and told by its type alone."""
+def _error_text(error: BaseException, what: str) -> str:
+    """Text of an error for a client. An unforeseen one is a line of the log, and the client gets its type alone."""
     if isinstance(error, CellblockError | MCPServerError) and not isinstance(error, UnexpectedResourceError):
         return str(error)
     *_, (frame, number) = traceback.walk_tb(error.__traceback__)

@@ -1,4 +1,4 @@
-"""The tools: what a model may do with a session, each with the schema of its answer and what it may change."""
+"""The tools of a model for its sessions, each with the schema of its answer and hints on what it may change."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 _MOST_SESSIONS = 100
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-"""Bytes of no text, each of which JSON writes as six."""
+"""Bytes that text does not have; JSON writes each as six."""
 MOST_SOURCE = 2**20
-"""Bytes of a file that is run, and characters of code that is given."""
+"""Bytes of a file that is run, and characters of code in a call."""
 _MOST_READ = 250_000
 """Bytes of one part of a file: it is in the answer twice, for models and for programs."""
 _MOST_EMBEDDED = 200_000
@@ -87,7 +87,7 @@ class Tools:
         self._server = server
 
     def rows(self) -> list[tuple[Function, ToolAnnotations]]:
-        """Every tool, with what it may change."""
+        """Every tool with its hints."""
         return [
             (self.run_python, _RUNS),
             (self.run_file, _RUNS),
@@ -340,11 +340,11 @@ def _text(data: bytes, *, more: bool) -> str | None:
 
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Seconds since the cell began, what they lead to, and what the cell has shown since it was asked last."""
+"""Report of progress: seconds since the cell began, None for the total, and the text shown since the last report."""
 
 _FIRST_SECONDS = 0.5
 _SILENT_SECONDS = 5.0
-"""A cell that shows nothing is told of that often, so that clients see that it is alive."""
+"""Seconds between reports of a cell that shows nothing, so that clients see that it is alive."""
 _MOST_SAID = 500
 
 

@@ -1,9 +1,9 @@
-"""Passes what comes on the line to the descriptors it is for, and what comes on those to the line.
+"""Passes frames between the line and the descriptors of workers, in both directions.
 
-One loop, which never waits for a single one of them: on the host it runs in a thread, in the container it is the relay.
+One loop, which never blocks on one of them: on the host it runs in a thread, in the container it is the relay.
 
-What was in a worker's pipes before a packet was sent stays before it: the packet is not taken until that text was, and
-not given until it was given. So a host that has read a reply finds in its pipes all that was written before.
+Text that was in a worker's pipes before a packet was sent stays before it: the packet is read after that text, and
+written after it. So a host that has read a reply finds in its pipes all that was written before.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from cellblock.worker.relayed.line import MESSAGE, OF_EACH, PACKET, Exchange
 
 _CHUNK = 256 * 1024
 _LAST_TAKES = 8
-"""So often a stream of a worker that has ended is read; more comes from processes that live on."""
+"""Reads of a stream of a worker that has ended; what is left then is of processes that live on."""
 
 
 class End:
-    """One stream of a worker, by this side's descriptor, which does not block."""
+    """A stream of a worker, by this side's descriptor, which does not block."""
 
     def __init__(self, kind: int, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self.kind = kind
         self.descriptor = descriptor
         self.pending: deque[tuple[int, bytes]] = deque()
-        """Bytes to be given, with the number of the frame they came in."""
+        """Bytes to be written, with the number of the frame they came in."""
         self.owed = 0
-        """Bytes of it to be taken before the next packet."""
+        """Bytes to be read before the next packet."""
         self.takes = True
-        """True if there may be more to take."""
+        """True if there may be more to read."""
         self.gives = True
-        """True if anybody is left to give to."""
+        """True while the other side reads."""
 
     def take(self, most: int) -> bytes:
-        """Bytes that are there, up to so many; BlockingIOError for nothing, EOFError where nothing will be."""
+        """Read up to so many bytes; BlockingIOError where there are none, EOFError at the end."""
         raise NotImplementedError
 
     def give(self, data: bytes) -> int:
-        """Pass something on; how much of it. OSError where nobody is left."""
+        """Write data; returns the number of bytes written. OSError where nobody reads."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class End:
 
 
 class Pipe(End):
-    """An end of a pipe; `takes` if it is the one to read from."""
+    """An end of a pipe; `takes` is True for the one to read from."""
 
     def __init__(self, kind: int, descriptor: int, *, takes: bool) -> None:
         super().__init__(kind, descriptor)
@@ -62,7 +62,7 @@ class Pipe(End):
 
     @property
     def waiting(self) -> int:
-        """Number of bytes to take."""
+        """Number of bytes that can be read."""
         if not self.takes:
             return 0
         (count,) = struct.unpack("i", fcntl.ioctl(self.descriptor, termios.FIONREAD, b"\0\0\0\0"))
@@ -100,7 +100,7 @@ class Packets(End):
 
 
 class Junction:
-    """Of one session: the line, and the ends of its workers."""
+    """The line of a session, and the ends of its workers."""
 
     def __init__(self, inlet: int, outlet: int) -> None:
         """`inlet` is where frames come from, `outlet` where they go. Neither blocks from now on."""
@@ -116,22 +116,22 @@ class Junction:
         self._want(inlet, select.POLLIN)
 
     def watch(self, descriptor: int) -> None:
-        """Wake for this one, too, which is told and not read."""
+        """Have `pass_on` report when a descriptor is ready; it is not read."""
         self._want(descriptor, select.POLLIN)
 
     def forget(self, descriptor: int) -> None:
-        """Wake for it no more."""
+        """Stop watching a descriptor."""
         self._want(descriptor, 0)
 
     def join(self, worker: int, ends: Sequence[End]) -> None:
-        """There is a worker of this number, higher than all before, with these streams."""
+        """Add a worker with its streams. Its number is higher than all before."""
         self._exchange.open(worker)
         self._pipes[worker] = [end for end in ends if isinstance(end, Pipe)]
         for end in ends:
             self._ends[end.descriptor] = worker, end
 
     def part(self, worker: int) -> None:
-        """A worker is gone: let go of its ends."""
+        """Remove a worker, and close its ends."""
         self._exchange.close(worker)
         self._pipes.pop(worker, None)
         for descriptor, (of, end) in list(self._ends.items()):
@@ -145,7 +145,7 @@ class Junction:
         self._exchange.send(MESSAGE, 0, message)
 
     def flush(self) -> None:
-        """Send what the line takes now. Nothing is kept for one that is gone, which its other direction tells."""
+        """Write what the line takes now; drop all where it is closed, which reading tells."""
         out = self._exchange.out
         try:
             while out:
@@ -156,9 +156,9 @@ class Junction:
             out.clear()
 
     def pass_on(self, seconds: float | None) -> tuple[list[bytes], set[int]]:
-        """Wait for something, for so long at most, and pass it on: the messages that came, and who else is ready.
+        """Wait for so long at most, and pass on what is ready; returns messages that came, and watched descriptors.
 
-        EOFError at the end of the line, `Broken` where what comes on it is not what may.
+        EOFError at the end of the line, `Broken` for frames that are not allowed.
         """
         self._settle()
         found = self._poll.poll(None if seconds is None else seconds * 1e3)
@@ -177,7 +177,7 @@ class Junction:
         return messages, others
 
     def drain(self, worker: int) -> bool:
-        """Pass on what a worker that has ended left in its streams, as far as there is room; whether that is all."""
+        """Pass on what an ended worker left in its streams, as far as there is room; True if that is all."""
         done = True
         for of, end in list(self._ends.values()):
             if of == worker:
@@ -192,7 +192,7 @@ class Junction:
         return not any(end.pending for of, end in self._ends.values() if of == worker)
 
     def close(self) -> None:
-        """Let go of every worker's ends."""
+        """Close the ends of every worker."""
         for worker in {worker for worker, _ in self._ends.values()}:
             self.part(worker)
 
@@ -231,14 +231,14 @@ class Junction:
             self._exchange.passed_on(end.kind, worker, count + OF_EACH)
 
     def _held(self, worker: int, end: End) -> bool:
-        """True if what is next is a packet, and text that came before it has still to be given."""
+        """True if a packet is next, and text that came before it is still to be written."""
         if end.kind != PACKET:
             return False
         number, _ = end.pending[0]
         return any(pipe.pending and pipe.pending[0][0] < number for pipe in self._pipes[worker])
 
     def _take(self, worker: int, end: End) -> bool:
-        """True if something was taken."""
+        """Read from an end and send it; True if there was something."""
         room = self._exchange.room(end.kind, worker)
         if not end.takes or not room or (end.kind == PACKET and self._owes(worker)):
             return False
@@ -255,7 +255,7 @@ class Junction:
         return True
 
     def _owes(self, worker: int) -> bool:
-        """Take the text that is there, which is before any packet that is; whether some is left for want of room."""
+        """Read the text that is before the next packet; True if some is left for want of room."""
         pipes = self._pipes[worker]
         if not any(pipe.owed for pipe in pipes):
             for pipe in pipes:
@@ -266,7 +266,7 @@ class Junction:
         return any(pipe.owed for pipe in pipes)
 
     def _settle(self) -> None:
-        """Wait for what can be done: reading where there is room, writing where something waits."""
+        """Register for reading where there is room, and for writing where something is pending."""
         self._want(self._outlet, select.POLLOUT if self._exchange.out else 0)
         for descriptor, (worker, end) in self._ends.items():
             takes = end.takes and self._exchange.room(end.kind, worker)

@@ -20,24 +20,24 @@ from cellblock.worker import control
 MESSAGE, PACKET, STDOUT, STDERR, ROOM = range(5)
 
 MOST_PACKET = PACKET_BYTES + 2
-"""One byte past the largest, which is for who takes it to refuse."""
+"""One byte more than the largest packet, so that the receiver refuses a larger one."""
 MOST_TEXT = 64 * 1024
 
 _MOST = {MESSAGE: control.MAX_MESSAGE, PACKET: MOST_PACKET, STDOUT: MOST_TEXT, STDERR: MOST_TEXT, ROOM: 5}
 OF_EACH = 16
-"""Bytes that a frame takes of the room beside its bytes: empty packets are bounded as well."""
+"""Room that a frame takes besides its bytes, so that empty packets are bounded as well."""
 _ROOMS = {PACKET: 4 * (MOST_PACKET + OF_EACH), STDOUT: 2 * MOST_TEXT, STDERR: 2 * MOST_TEXT}
 _HEAD = struct.Struct("<BII")
 _GRANT = struct.Struct("<BI")
 
 
 class Broken(Exception):
-    """The other side does not keep to the frames; nothing more of it is to be believed."""
+    """The other side sent a frame that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One that has come in."""
+    """A frame that was received."""
 
     kind: int
     worker: int
@@ -46,7 +46,7 @@ class Frame:
 
 @dataclass(slots=True)
 class _Flow:
-    """Of one stream: how much may be sent, how much may still come, and how much of what came is to be granted."""
+    """Flow control of a stream, in bytes: what may be sent, what may still come, and what is to be granted anew."""
 
     room: int
     due: int
@@ -54,7 +54,7 @@ class _Flow:
 
 
 class Exchange:
-    """One side of the line. Does no I/O: what is to be sent gathers in `out`."""
+    """One side of the line, without I/O: frames to be sent gather in `out`."""
 
     def __init__(self) -> None:
         self.out = bytearray()
@@ -63,18 +63,18 @@ class Exchange:
         self._flows: dict[tuple[int, int], _Flow] = {}
 
     def open(self, worker: int) -> None:
-        """There is a worker of this number, higher than all before."""
+        """Add a worker. Its number is higher than all before."""
         self._latest = worker
         for kind, room in _ROOMS.items():
             self._flows[kind, worker] = _Flow(room, room)
 
     def close(self, worker: int) -> None:
-        """It is gone; what still comes of it is dropped."""
+        """Remove a worker; frames that still come for it are dropped."""
         for kind in _ROOMS:
             self._flows.pop((kind, worker), None)
 
     def send(self, kind: int, worker: int, data: bytes) -> None:
-        """Put a frame on the line. There must be room for it."""
+        """Add a frame to `out`. There must be room for it."""
         flow = self._flows.get((kind, worker))
         if flow is not None:
             flow.room -= len(data) + OF_EACH
@@ -87,7 +87,7 @@ class Exchange:
         return 0 if kind == PACKET and room < MOST_PACKET else max(0, room)
 
     def passed_on(self, kind: int, worker: int, count: int) -> None:
-        """So many bytes of a stream, or `OF_EACH` for a whole frame, are kept no more: there is room for others."""
+        """Grant the room of bytes that were passed on, or of `OF_EACH` for a whole frame, once it is a quarter."""
         flow = self._flows.get((kind, worker))
         if flow is None:
             return
@@ -98,7 +98,7 @@ class Exchange:
             flow.passed = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are whole now, each as it is asked for; `Broken` in the place of one that may not be."""
+        """Yield the frames that are complete now; `Broken` for one that is not allowed."""
         self._fed += data
         while (frame := self._next()) is not None:
             if frame.kind == ROOM:
@@ -122,7 +122,7 @@ class Exchange:
         return Frame(kind, worker, data)
 
     def _expected(self, frame: Frame) -> bool:
-        """True if it is of a worker that there is, rather than one that is gone."""
+        """True if the worker of a frame is there; `Broken` where there was no room for it."""
         flow = self._flows.get((frame.kind, frame.worker))
         if flow is None:
             return False

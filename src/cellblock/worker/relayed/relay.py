@@ -30,7 +30,7 @@ from cellblock.worker.init import ending
 from cellblock.worker.integrity import take_out
 from cellblock.worker.reduced.quota import Quota
 from cellblock.worker.reduced.walls import stop_writing
-from cellblock.worker.relayed import memory, walls
+from cellblock.worker.relayed import walls
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
 
@@ -38,6 +38,9 @@ TMP = "/tmp"
 _MOST_FOREIGN = 1000
 _BUSY_SECONDS, _IDLE_SECONDS = 0.05, 1.0
 """Between two looks at the files: while something runs, and while nothing does."""
+_LEAST_LEFT_BYTES = 512 * 2**20
+"""Memory that can be filled between two looks, with what that kernel takes for itself untold."""
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def serve() -> NoReturn:
@@ -61,7 +64,7 @@ def serve() -> NoReturn:
 
 
 class _Told:
-    """Takes messages as a channel does."""
+    """A channel that sends over a junction."""
 
     def __init__(self, junction: Junction) -> None:
         self._junction = junction
@@ -72,7 +75,7 @@ class _Told:
 
 
 def _prepare(junction: Junction, profile: dict[str, object]) -> None:
-    """See what stands around this process, before any code but the runner's is executed; import what workers share."""
+    """Check the walls around this process before any code but the runner's is executed; import what workers share."""
     missing = walls.missing()
     if missing:
         remedy = "report this: the engine was asked for it"
@@ -120,7 +123,7 @@ class _Stamped(Packets):
 
 
 class Relay:
-    """One session's processes. Single-threaded; never waits for what the session does."""
+    """The processes of a session. Single-threaded; never waits for the session."""
 
     def __init__(self, junction: Junction, profile: dict[str, object]) -> None:
         self._junction = junction
@@ -135,7 +138,7 @@ class Relay:
         self._connection: _Stamped | None = None
         self._ran: dict[int, int] = {}
         self._look_at = 0.0
-        self._room = memory.Room(int(str(profile["memory_bytes"])))
+        self._given_bytes = int(str(profile["memory_bytes"]))
         self._children = ended.watched()
         junction.watch(self._children)
 
@@ -197,13 +200,13 @@ class Relay:
         ended.settle(connection, stdout, stderr)
         prctl(PR_SET_DUMPABLE, 1)
         name_process("python")
-        alone = self._room.known
+        alone = _memory()[0] <= self._given_bytes  # this kernel is the container's own
         confine = partial(walls.confine, memory=self._memory, program=self._program, alone=alone)
         room = main.Room(layout.WORKSPACE, environment(layout.WORKSPACE, TMP), confine, self._memory)
         main.run(message, connection, stdout, stderr, room=room)
 
     def _bury(self) -> None:
-        """Take the ends of the worker and of all that was adopted."""
+        """Reap the worker and adopted processes."""
         ended.heard(self._children)
         for process, status in ended.ended_children():
             self._note(process, status)
@@ -213,7 +216,7 @@ class Relay:
             self._worker, self._ended = 0, status
 
     def _tell_of_the_end(self) -> None:
-        """Tell how the worker ended, after all that it left in its streams."""
+        """Report how the worker ended, after all that it left in its streams."""
         if self._ended is not None and self._junction.drain(self._token):
             unread = {"unread": True} if self._connection is not None and self._connection.unread else {}
             self._tell({"ended": self._token, "status": self._ended, **unread})
@@ -249,22 +252,47 @@ class Relay:
         os.kill(-1, signal.SIGKILL)
 
     def _look_at_memory(self, processes: list[int]) -> None:
-        """Kill the one that holds most before the container is at its limit, the worker last: past it all would end."""
-        held = self._room.want()
-        if held and processes:
-            victim = max(processes, key=lambda one: (one != self._worker, memory.resident(one)))
-            self._tell({"curbed": held, "worker": victim == self._worker, "unruly": False})  # before its end is seen
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(victim, signal.SIGKILL)
+        """Kill the one that holds most before the container is at its limit, the worker last: past it all would end.
+
+        A kernel of the container's own tells of its memory, and counts each page once. The host's tells of the whole
+        machine: then nothing is known, and at the limit that kernel kills a process.
+        """
+        total, left = _memory()
+        if total > self._given_bytes or left >= _LEAST_LEFT_BYTES or not processes:
+            return
+        victim = max(processes, key=lambda one: (one != self._worker, _resident(one)))
+        held = f"{(total - left) >> 20} MB, nearly all that its container has"
+        self._tell({"curbed": held, "worker": victim == self._worker, "unruly": False})  # before its end is seen
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes of memory in all, and those left, as this kernel tells."""
+    fields = {}
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            name, _, value = line.partition(":")
+            fields[name] = int(value.split()[0]) * 1024
+    return fields["MemTotal"], fields.get("MemAvailable", fields["MemFree"])
+
+
+def _resident(process: int) -> int:
+    """Bytes of memory that a process has; 0 if it is gone."""
+    try:
+        with open(f"/proc/{process}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE_BYTES
+    except OSError:
+        return 0
 
 
 def _then(message: dict[str, object]) -> float:
-    """When something began, by this kernel's clock: the host's may be another."""
+    """Time at which something began, by this kernel's clock: the host's may be another."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - cast("float", message["ago"])
 
 
 def run() -> NoReturn:
-    """Serve; what goes wrong is told on stderr, which leads to the host."""
+    """Serve; errors are printed on stderr, which leads to the host."""
     try:
         serve()
     except (Broken, Exception):

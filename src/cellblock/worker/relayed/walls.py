@@ -1,7 +1,7 @@
-"""Walls that a worker in a container with a kernel of its own puts around itself. The wall is the container.
+"""Walls that a worker in a container with a kernel of its own puts around itself, within that of the container.
 
-Such a kernel need not do all that Linux does: gVisor holds the size of the address space and not that of private
-memory, and has no limit of priorities or pending signals that may be set. What is needed is asked first.
+Such a kernel may lack features of Linux: gVisor limits the size of the address space and not that of private memory,
+and has no limit of priorities or pending signals that may be set. Features are tried first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRIED_BYTES = 64 * 2**20
 
 
 def missing() -> list[str]:
-    """Walls that the engine was asked for and that this process does not see around itself."""
+    """Walls that the engine was asked for and that are not around this process."""
     found = []
     status = dict(line.split(":", 1) for line in _lines("/proc/self/status") if ":" in line)
     if any(int(status[name], 16) for name in _CAPABILITIES if name in status):
@@ -45,7 +45,7 @@ def _lines(path: str) -> list[str]:
 
 
 def held_limit() -> int:
-    """The limit of a process's memory that this kernel holds: of private memory, or of its address space."""
+    """The limit of a process's memory that this kernel enforces: of private memory, or of its address space."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (rlimits.vm_data() + _TRIED_BYTES // 4, hard))
     try:

@@ -1,4 +1,7 @@
-"""A kernel in a container whose own kernel is another than the host's: gVisor's, or one in a virtual machine."""
+"""A kernel in a container whose own kernel is another than the host's: gVisor's, or one in a virtual machine.
+
+The engine's command, which started the container, stays as the line to the relay inside.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ import os
 import select
 import signal
 import socket
+import subprocess
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from cellblock.container import Container, default_image
 from cellblock.errors import CellblockError, IsolationUnavailable, MountRefused, SessionClosed
+from cellblock.executors.container.engine import Engine, ask, engine_of, not_started, working_directory
+from cellblock.executors.container.inspection import Bounds
+from cellblock.executors.container.options import PYTHON, new_name, options_of, program
 from cellblock.executors.container.relayed.pump import Pump
-from cellblock.executors.container.relayed.starting import Contained, contained, memory_bytes
 from cellblock.executors.process.enclosure import Enclosure
 from cellblock.executors.process.link import Link, Taken
 from cellblock.executors.process.linked import boot_time, require_possible
@@ -26,15 +34,97 @@ from cellblock.executors.reduced.kernel import ReducedKernel
 from cellblock.hosting import to_thread
 from cellblock.hosting.account import SANDBOX_UID
 from cellblock.hosting.forks import watch_forks
+from cellblock.limits import ExecutionLimits
 from cellblock.walls import Applied, Unavailable, Wall
 from cellblock.wire.messages import Hello
 from cellblock.worker import control
+from cellblock.worker.confine import layout
+from cellblock.worker.relayed.relay import TMP
 
+_MEBI = 2**20
+_KERNEL_BYTES, _IMAGE_BYTES = 640 * _MEBI, 512 * _MEBI
+"""Memory of the runtime's own kernel, with what is filled before the relay looks, and of an interpreter and its
+packages."""
+_PROCESS_BYTES = 4 * _MEBI
+"""Memory of a process that is a copy of another and does nothing."""
+_KERNEL_PROCESSES = 512
+"""Threads of the host's that serve as the processors and processes of that kernel."""
+_SEE = "see what the engine says"
 _PARTS = ("workspace", "tmp")
 
 
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """A container with a relay, and the engine's command that is the line to it."""
+
+    process: subprocess.Popen[bytes]
+    engine: Engine
+    container: Container
+    image: str
+    python: str
+    name: str
+    memory_bytes: int
+    processes: int
+
+    @property
+    def said(self) -> str:
+        return f"{self.engine.title}, {self.container.runtime or self.engine.runtime}, {self.image}"
+
+    @property
+    def pid(self) -> int:
+        """The host's process that runs it."""
+        told = ask(self.engine.words("inspect", "--type", "container", "--format", "{{.State.Pid}}", self.name))
+        return int(told.stdout.strip() or 0)
+
+    def bounds(self) -> Enclosure:
+        if self.engine.apart:
+            reason = "its engine runs it in a virtual machine, whose limits are not to be read from here"
+            return Bounds.missing(reason, _SEE)
+        try:
+            return Bounds.of(self, self.memory_bytes, self.processes, self.container.cpus)
+        except (IsolationUnavailable, ValueError) as error:
+            return Bounds.missing(f"its engine does not tell of it: {error}", _SEE)
+
+    def remove(self) -> None:
+        with contextlib.suppress(IsolationUnavailable):
+            ask(self.engine.words("kill", "--signal", "KILL", self.name))  # podman's rm would first wait for SIGTERM
+            ask(self.engine.words("rm", "--force", self.name))
+
+    def refused(self, said: str) -> IsolationUnavailable:
+        return not_started(self.engine, self.image, self.python, [(self.container.runtime, said)])
+
+
+def memory_bytes(limits: ExecutionLimits) -> int:
+    """Most memory that the container of a session within its limits may take."""
+    processes = limits.max_processes * _PROCESS_BYTES
+    return limits.max_memory_mb * _MEBI + processes + _IMAGE_BYTES + _KERNEL_BYTES
+
+
+def contained(spec: KernelSpec, home: str) -> Contained:
+    """Start the container that a session names, which sees the directories of `home` as the session's. Blocks."""
+    container = spec.container or Container()
+    engine, image, python = engine_of(container.engine), container.image or default_image(), spec.python or PYTHON
+    name = new_name()
+    memory = memory_bytes(spec.limits)
+    processes = 2 * spec.limits.max_processes + _KERNEL_PROCESSES
+    options = options_of(container, engine, memory_bytes=memory, processes=processes)
+    for part, place in (("workspace", layout.WORKSPACE), ("workspace", "/workspace"), ("tmp", TMP)):
+        options += ("--mount", f"type=bind,source={Path(home) / part},target={place}")
+    line = ["run", "--interactive", "--name", name, *options, *program(python, image, "relayed")]
+    process = subprocess.Popen(
+        engine.words(*line, runtime=container.runtime),
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        cwd=working_directory(),
+    )
+    return Contained(process, engine, container, image, python, name, memory, processes)
+
+
 class RelayedKeeper(Keeper):
-    """One session's relay. Not thread-safe."""
+    """The relay of a session. Not thread-safe."""
 
     def __init__(
         self, channel: socket.socket, home: str, owner: int | None, lock: int, started: Contained, pump: Pump
@@ -136,7 +226,7 @@ _LACKING: tuple[Wall, ...] = (
 )
 
 _NOBODY = -1
-"""The number of no process: who would read or write the worker's memory by it is refused by the kernel."""
+"""Number of no process: the kernel refuses to read or write memory by it."""
 
 
 class RelayedLauncher:
@@ -159,13 +249,13 @@ class RelayedLauncher:
         return await RelayedKernel(keeper, spec, keeper.bounds).open()
 
     def keep_ready(self, spec: KernelSpec, count: int) -> None:
-        """None are kept: whoever asks for some is told so."""
+        """Refuse: no containers are kept ready."""
         if count:
             raise CellblockError(f"{_RELAYED} is not started beforehand", hint=f"open it when needed, or {_DIRECT}")
 
 
 class RelayedLink(Link):
-    """A link whose socket brings the worker's words alone: the relay drops the rest. A descriptor tells its end."""
+    """A link whose relay drops packets of other processes than the worker. A descriptor tells the worker's end."""
 
     def __init__(self, taken: Taken | None = None) -> None:
         super().__init__(taken)
@@ -186,7 +276,7 @@ class RelayedLink(Link):
 
 
 class RelayedKernel(ReducedKernel):
-    """One live worker behind a relay. Its death ends a turn with `Died`; `recover` has the relay make another."""
+    """A live worker behind a relay. Its death ends a turn with `Died`; `recover` has the relay make another."""
 
     trust_level = "sandboxed"
     where = _RELAYED

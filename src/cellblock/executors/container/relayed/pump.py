@@ -1,7 +1,7 @@
 """The host's side of a line: gives a kernel a socket and two pipes for each worker, as if that were a process here.
 
-A thread for each session. What the kernel asks comes over a channel, with the descriptors of a worker's streams; what
-the relay tells goes back on it. A worker's end is told there, and by closing a descriptor that came along with the
+A thread for each session. Requests of the kernel come over a channel, with the descriptors of a worker's streams;
+notices of the relay go back on it. A worker's end is a notice, and the closing of a descriptor that came with the
 streams, after all that it wrote was passed on.
 
 Security border: what comes on the line is of a container. Text and packets are passed on unread, messages are checked.
@@ -10,34 +10,68 @@ Security border: what comes on the line is of a container. Text and packets are 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import select
 import signal
 import socket
 import subprocess
 import time
 import weakref
+from typing import TYPE_CHECKING
 
+from cellblock.documents import fits
 from cellblock.executors.container.engine import reason_in
-from cellblock.executors.container.relayed.notices import Notice, notice_of
-from cellblock.executors.container.relayed.starting import Contained
 from cellblock.hosting import sockets
 from cellblock.hosting.threads import begun
 from cellblock.worker import control
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
 from cellblock.worker.relayed.line import PACKET, STDERR, STDOUT, Broken
 
+if TYPE_CHECKING:
+    from cellblock.executors.container.relayed.kernel import Contained
+
 _ANSWER_SECONDS = 15.0
-"""In which a relay kills what it is asked to kill, and says so; past that the container is removed."""
+"""Time for a relay to answer a request; past it the container is removed."""
 _ENDING_SECONDS = 20.0
 _KEPT_BYTES = 8000
 _CHUNK = 64 * 1024
 _MOST_CURBS = 100_000
 _ANSWERS = {"kill": "ended", "sweep": "swept", "end": "count"}
 
+_MOST_BYTES = 16 * 1024
+_MOST_TEXT = 4000
+_HELD = re.compile(r"[0-9]{1,9} MB, nearly all that its container has")
+"""Text about memory that is held, which goes into a cell's error."""
+
+Notice = dict[str, object]
+
+_NUMBER = range(2**31)
+_SIGNALS = tuple(map(int, signal.valid_signals()))
+_STATUS = (range(0, 2**16, 256), *_SIGNALS, *(number | 0x80 for number in _SIGNALS))
+"""A wait status of an end: an exit code, or a signal that this machine knows, with a core or without."""
+_ENDED: dict[object, object] = {"ended": _NUMBER, "status": _STATUS}
+_FAILED: dict[object, object] = {"failed": str, "reason": str}
+_NOTICES: tuple[dict[object, object], ...] = (
+    {"ready": True},
+    {"importing": str},
+    {**_FAILED, "remedy": str},
+    {**_FAILED, "remedy": str, "errno": _NUMBER},
+    {**_FAILED, "module": str},
+    {**_FAILED, "module": str, "remedy": str},
+    _ENDED,
+    {**_ENDED, "unread": True},
+    {"curbed": str, "worker": bool, "unruly": bool},
+    {"swept": True},
+    {"count": _NUMBER},
+    {"outgrown": str},
+)
+_NOTHING_ELSE: dict[object, object] = {...: ()}
+
 
 class Pump:
-    """Runs from when it is made. Owns the engine's command, its end of the channel, and the workers' descriptors."""
+    """Thread that passes on a session's streams. Owns the engine's command, a channel and the workers' descriptors."""
 
     def __init__(self, started: Contained, channel: socket.socket) -> None:
         self._started, self._channel = started, channel
@@ -53,13 +87,13 @@ class Pump:
         self._curbs = 0
         self._heard = b""
         self.reason = ""
-        """Why there is no session any more, once its channel is closed."""
+        """Reason for the end of the session, once its channel is closed."""
         _pumps.add(self)
         self._thread = begun(self._run, name="cellblock-line")
 
     @property
     def said(self) -> str:
-        """One line of what was on the standard error."""
+        """The end of the command's standard error, as one line."""
         return reason_in(ascii(self._heard.decode(errors="replace"))[1:-1].replace("\\n", " "))
 
     def await_end(self) -> None:
@@ -67,7 +101,7 @@ class Pump:
         self._thread.join()
 
     def _run(self) -> None:
-        """Pass on what comes until either side ends it; then see to it that nothing is left."""
+        """Pass on what comes until either side ends, then clean up."""
         asked = False
         try:
             channel, said = self._channel.fileno(), self._said_on.fileno()
@@ -89,7 +123,7 @@ class Pump:
             self._end(clean=asked)
 
     def _turn(self, channel: int, said: int) -> bool:
-        """Pass on what there is; whether the kernel wants no more."""
+        """Pass on what is ready; True once the kernel has closed its end."""
         messages, others = self._junction.pass_on(self._patience())
         for data in messages:
             self._hear(notice_of(data))
@@ -164,7 +198,7 @@ class Pump:
             return
 
     def _bury(self, token: int) -> None:
-        """All that a worker wrote was passed on: tell of its end."""
+        """Report the end of a worker, all of whose output was passed on."""
         self._tell(self._dead.pop(token))
         self._part(token)
 
@@ -185,7 +219,7 @@ class Pump:
         return bool(data)
 
     def _end(self, *, clean: bool) -> None:
-        """Close the line, which ends the container; remove one that does not end. Then nobody waits any more."""
+        """Close the line, which ends the container; remove one that does not end."""
         process = self._started.process
         self._line_out.close()
         if self.reason or not self._await(process) or process.returncode < 0:
@@ -226,12 +260,29 @@ class Pump:
 
 
 def _how(status: int, said: str) -> str:
-    """The end of the engine's command, in words."""
+    """Description of the end of the engine's command."""
     if status < 0:
         return f"the engine's command was ended by {signal.Signals(-status).name}"
     if status in (137, 143):
         return f"its container was killed (status {status}): from outside, or for want of memory"
     return f"its container ended (status {status}): {said}"
+
+
+def notice_of(data: bytes) -> Notice:
+    """A notice that a row allows; `Broken` for anything else."""
+    if len(data) > _MOST_BYTES:
+        raise Broken(f"a message of {len(data)} bytes")
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Broken("a message that cannot be read") from None
+    known = any(fits(told, row | _NOTHING_ELSE) for row in _NOTICES)
+    if not known or any(isinstance(text, str) and len(text) > _MOST_TEXT for text in told.values()):
+        raise Broken("a message that no relay sends")
+    if "curbed" in told and not _HELD.fullmatch(told["curbed"]):
+        raise Broken("a message that no relay sends")
+    notice: Notice = told
+    return notice
 
 
 _pumps: weakref.WeakSet[Pump] = weakref.WeakSet()

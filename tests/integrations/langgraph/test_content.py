@@ -6,8 +6,15 @@ import pytest
 from scripted_chat import says
 
 from cellblock.integrations.langgraph import Threads, create_sandbox_tools
-from cellblock.integrations.langgraph.prepared import contents, words_of
-from cellblock.integrations.langgraph.state import content_for, merge_files, merge_pending, misfit, taken
+from cellblock.integrations.langgraph.content import (
+    content_for,
+    contents,
+    merge_files,
+    merge_pending,
+    message_text,
+    misfit,
+    taken,
+)
 
 
 def _call(name: str, id: str, path: str = "") -> dict[str, object]:
@@ -57,7 +64,7 @@ def test_each_call_has_its_block(content: object, calls: list[dict[str, object]]
 
 def test_what_is_no_message_has_no_content() -> None:
     assert contents(None) == {}
-    assert words_of(None) == ""
+    assert message_text(None) == ""
 
 
 def test_pending_content_is_kept_by_call() -> None:
