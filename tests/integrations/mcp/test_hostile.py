@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -522,6 +522,30 @@ def test_what_the_server_keeps_for_one_users_client_no_other_user_reaches(port: 
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
     assert bob.post(ping)[0] == 404
     assert ana.post(ping)[0] == 200
+
+
+@pytest.mark.threat("D4")
+def test_bodies_that_do_not_come_to_their_end_are_nobody_elses_wait(port: int) -> None:
+    bob = Http(port, "bob").open()
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "x": "y" * 4_000_000}).encode()
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {_TOKENS['ana']}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    halves = [socket.create_connection(("127.0.0.1", port), timeout=0.2) for _ in range(40)]
+    for one in halves:
+        one.setblocking(False)
+        one.send(head)
+    for _ in range(20):
+        for one in halves:
+            with suppress(BlockingIOError):
+                one.send(body[:-100_000])
+        began = time.monotonic()
+        assert _sent(bob.ask, {"jsonrpc": "2.0", "id": 1, "method": "ping"})["result"] == {}
+        assert time.monotonic() - began < 5
+    for one in halves:
+        one.close()
+    assert _call(Http(port).open().ask, "run_python", code="1")["structuredContent"]["value"] == 1
 
 
 @pytest.mark.threat("D4")

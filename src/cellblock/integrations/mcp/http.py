@@ -7,17 +7,18 @@ import hashlib
 import hmac
 import ipaddress
 import socket
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import uvicorn
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
+from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE
 from mcp_types import INVALID_REQUEST, JSONRPCMessage, JSONRPCRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -42,6 +43,11 @@ _MOST_STRANGERS = 64
 _STRANGER_SECONDS = 10.0
 """Time for a new connection to show a token. It is closed then, or earlier to make room for newer ones."""
 _HEAD_BYTES = 16 * 1024
+_BODIES_AT_ONCE, _BODY_SECONDS = 4, 30.0
+"""Bodies of one user that are read at a time, and how long one may take."""
+_TOO_LARGE = f"the request has more than {DEFAULT_MAX_REQUEST_BODY_SIZE >> 20} MB"
+_MOST_HELD_BYTES = 32 * 2**20
+"""Bytes of one user's bodies whose requests are under way."""
 
 
 class TokenWall:
@@ -149,27 +155,25 @@ async def serve_http(
 
     under_way: set[tuple[str, bytes, str]] = set()
 
+    bodies = {user: _Bodies() for user in tokens}
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        message = await receive()
         user = scope["user"].username
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")
-        elif reason := await to_thread.run_sync(excess, body := message.get("body", b"")):
-            await _refuse(send, 413, f"the request has {reason} or more")
-        elif scope["method"] != "POST":
-            await managers[user].handle_request(scope, _after(message, receive), send)
-        else:
-            try:
-                body, asked = await to_thread.run_sync(read, body)
+            return
+        try:
+            async with bodies[user].read(scope, receive) as (body, asked):
+                first = {"type": "http.request", "body": body, "more_body": False}
                 with _alone(under_way, user, scope, asked):
-                    first = {**message, "body": body}
                     await managers[user].handle_request(scope, _after(first, receive), send)
-            except Refused as refused:
-                text = refused.answer.model_dump_json(by_alias=True, exclude_unset=True)
-                await _refuse(send, 400, text, b"application/json")
+        except _Unread as unread:
+            await _refuse(send, *unread.args)
+        except Refused as refused:
+            text = refused.answer.model_dump_json(by_alias=True, exclude_unset=True)
+            await _refuse(send, 400, text, b"application/json")
 
-    whole = RequestBodyLimitMiddleware(app, DEFAULT_MAX_REQUEST_BODY_SIZE)
-    wall = TokenWall(whole, tokens, hosts=names_of(listener, hosts), origins=origins)
+    wall = TokenWall(app, tokens, hosts=names_of(listener, hosts), origins=origins)
     connection: Any = partial(Connection, connections=Connections(len(tokens)))
     config = uvicorn.Config(
         wall, log_level="warning", access_log=False, server_header=False, lifespan="off", http=connection, ws="none",
@@ -238,8 +242,61 @@ class Connection(H11Protocol):
         self.transport.abort()
 
 
+class _Unread(Exception):
+    """A body that is not taken: the status and the text of the answer."""
+
+
+class _Bodies:
+    """Bodies of one user's requests: few are read at a time, each within a time, and all under way are bounded."""
+
+    def __init__(self) -> None:
+        self._places = anyio.Semaphore(_BODIES_AT_ONCE)
+        self._held = 0
+
+    @asynccontextmanager
+    async def read(self, scope: Scope, receive: Receive) -> AsyncIterator[tuple[bytes, JSONRPCMessage | None]]:
+        """A request's body, and the message that it is. Raises `_Unread` or `Refused`."""
+        asked: JSONRPCMessage | None = None
+        declared = (whole_number(one.decode("latin-1"), 2**63) for one in _values(scope, b"content-length"))
+        if max((size or 0 for size in declared), default=0) > DEFAULT_MAX_REQUEST_BODY_SIZE:
+            raise _Unread(413, _TOO_LARGE)
+        async with self._places:
+            body = b""
+            with anyio.move_on_after(_BODY_SECONDS) as limit:
+                body = await _body(receive)
+            if limit.cancelled_caught:
+                raise _Unread(408, f"the body did not come within {_BODY_SECONDS:.0f} s")
+            if self._held + len(body) > _MOST_HELD_BYTES:
+                raise _Unread(503, "too much of yours is under way: wait for answers, or send less at a time")
+            if reason := await to_thread.run_sync(excess, body):
+                raise _Unread(413, f"the request has {reason} or more")
+            if scope["method"] == "POST":
+                body, asked = await to_thread.run_sync(read, body)
+            self._held += len(body)
+        try:
+            yield body, asked
+        finally:
+            self._held -= len(body)
+
+
+async def _body(receive: Receive) -> bytes:
+    pieces, size, more = list[bytes](), 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise _Unread(400, "the connection was closed within the body")
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        more = message.get("more_body", False)
+        if size > DEFAULT_MAX_REQUEST_BODY_SIZE:
+            raise _Unread(413, _TOO_LARGE)
+    return b"".join(pieces)
+
+
 @contextmanager
-def _alone(under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, asked: JSONRPCMessage) -> Iterator[None]:
+def _alone(
+    under_way: set[tuple[str, bytes, str]], user: str, scope: Scope, asked: JSONRPCMessage | None
+) -> Iterator[None]:
     """Reserve a request's id while it is under way: of two with one id the SDK would send both answers to the newer.
 
     Raises `Refused` for a second one of the same client. The SDK takes 1 and "1" for one id.
