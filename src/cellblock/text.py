@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
 from itertools import chain, cycle, repeat
@@ -237,8 +238,12 @@ _WRITTEN = {
     id(set): ("{", "}"),
     id(frozenset): ("frozenset({", "})"),
     id(dict): ("{", "}"),
+    id(deque): ("deque([", "])"),
+    id(OrderedDict): ("OrderedDict({", "})"),
+    id(defaultdict): ("defaultdict(…, {", "})"),
 }
 """The types whose parts are looked at, and what stands around these."""
+_DICTS = frozenset(map(id, (dict, OrderedDict, defaultdict)))
 _TEXTS = frozenset(map(id, (str, bytes, bytearray)))
 
 
@@ -266,7 +271,7 @@ def _leaf(value: Any, most: int) -> str:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if type(value) is dict:
+    if id(type(value)) in _DICTS:
         return chain.from_iterable(value.items())
     return value if id(type(value)) in _WRITTEN else ()
 
@@ -284,7 +289,7 @@ def _beginning(value: object, most: int) -> str:
                 piece = next(separators) + ("set(...)" if type(part) is set else "...".join(around))
             elif around:
                 piece = next(separators) + around[0]
-                follow = cycle((": ", ", ")) if type(part) is dict else repeat(", ")
+                follow = cycle((": ", ", ")) if id(type(part)) in _DICTS else repeat(", ")
                 comma = "," if type(part) is tuple and len(part) == 1 else ""
                 open_[id(part)] = (iter(_parts(part)), chain(("",), follow), comma + around[1])
             else:

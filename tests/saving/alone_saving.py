@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from cellblock.worker.saving import WrongVersion, imported, load, replay, save, sources
 from cellblock.worker.saving.codecs import codec
-from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.facts import address_of
 from cellblock.worker.saving.pickler import registered
 
 World = dict[str, Any]

@@ -1,4 +1,7 @@
-"""Sets and dicts whose keys lead back to them, and have a `__hash__` in Python: it may need what such a key holds."""
+"""Objects that lead back to themselves; sets and dicts among them whose keys have a `__hash__` in Python.
+
+Such a hash may need what the key holds, so these tables are filled last.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import is_a, own_attributes
-from cellblock.worker.saving.groups import circles
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.walk import (
     ARRAY,
@@ -176,3 +178,49 @@ def _has_hash(key: Any, attributes: dict[str, Any]) -> bool:
         return hash(bare) == hash(key)
     except Exception:  # whatever it answers where attributes are missing
         return False
+
+
+def circles(edges: dict[int, set[int]]) -> list[list[int]]:
+    """Strongly connected components, each after those it leads to: Tarjan's algorithm, without recursion."""
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    found: list[list[int]] = []
+    for start in edges:
+        if start in order:
+            continue
+        work: list[tuple[int, Any]] = [(start, iter(sorted(edges[start])))]
+        order[start] = low[start] = len(order)
+        stack.append(start)
+        on_stack.add(start)
+        while work:
+            here, following = work[-1]
+            advanced = False
+            for one in following:
+                if one not in edges:  # it needs nothing
+                    continue
+                if one not in order:
+                    order[one] = low[one] = len(order)
+                    stack.append(one)
+                    on_stack.add(one)
+                    work.append((one, iter(sorted(edges.get(one, ())))))
+                    advanced = True
+                    break
+                if one in on_stack:
+                    low[here] = min(low[here], order[one])
+            if advanced:
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[here])
+            if low[here] == order[here]:
+                circle = []
+                while True:
+                    one = stack.pop()
+                    on_stack.discard(one)
+                    circle.append(one)
+                    if one == here:
+                        break
+                found.append(circle)
+    return found

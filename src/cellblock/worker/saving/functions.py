@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import marshal
+import re
 import types
+from collections.abc import Container
+from types import CodeType
 from typing import Any
 
 from cellblock.labels import label_of
@@ -16,15 +19,11 @@ from cellblock.worker.saving.pickler import (
     BUILDER,
     NUMBERS,
     STAND_INS,
-    Bound,
-    Early,
     Reduced,
     Saving,
-    SpaceOf,
     is_full,
     reducer,
 )
-from cellblock.worker.saving.reach import reached_by_code
 
 _FORMAT = 2
 """Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
@@ -74,21 +73,6 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
 @reducer(Shown)
 def _shown(_: Saving, value: Shown) -> Reduced:
     return building.shown, (value.shown,)
-
-
-@reducer(Bound)
-def _bound(saving: Saving, value: Bound) -> Reduced:
-    return building.bound, (saving.space_of(value.space), value.name, value.value)
-
-
-@reducer(Early)
-def _early(_: Saving, value: Early) -> Reduced:
-    return building.set_state, (value.value, value.attributes)
-
-
-@reducer(SpaceOf)
-def _space_of(_: Saving, value: SpaceOf) -> Reduced:
-    return building.attribute, (value.module, "__dict__")
 
 
 @reducer(types.CellType)
@@ -149,3 +133,40 @@ def _cached(saving: Saving, value: Any) -> Reduced:
         raise Unsaved(value, "a cached function without the function that it wraps", "define it again")
     made = (body, told.maxsize, bool(parameters["typed"]))
     return building.cached, made, attributes, None, None, building.set_cached
+
+
+EVERYTHING = "*"
+"""Stands for every name: what the code looks up is not written in it."""
+
+_DYNAMIC = frozenset(
+    (
+        "globals", "locals", "vars", "dir", "eval", "exec", "compile", "__import__", "__main__", "__dict__",
+        "__globals__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe", "modules", "get_objects",
+        "get_referrers", "run_module", "runpy", "pickle", "dill", "cloudpickle", "inspect", "sys", "gc", "code", "pdb",
+        "breakpoint", "timeit", "doctest",
+    )
+)  # fmt: skip
+_word = re.compile(r"[^\W\d]\w*").findall
+
+
+def reached_by_code(code: CodeType, known: Container[str]) -> set[str]:
+    """The names that a function's code mentions, in strings too, and all that is nested in it; `EVERYTHING` where that
+    cannot be told."""
+    found: set[str] = set()
+    pending: list[object] = [code]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, CodeType):
+            pending += one.co_consts
+            words = list(one.co_names)
+        elif isinstance(one, str):
+            words = _word(one)
+        elif isinstance(one, (tuple, frozenset)):
+            pending += one
+            continue
+        else:
+            continue
+        if not _DYNAMIC.isdisjoint(words):
+            return {EVERYTHING}
+        found.update(word for word in words if word in known)
+    return found

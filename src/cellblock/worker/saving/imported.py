@@ -25,7 +25,7 @@ from cellblock.labels import HELD, place_of
 from cellblock.worker.confine import layout
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, name_of, names_in, qualname_of
-from cellblock.worker.saving.targets import targets
+from cellblock.worker.saving.patches import targets
 
 _FORMAT = 2
 """Of marshal: see `functions`."""

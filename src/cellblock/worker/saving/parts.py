@@ -1,4 +1,7 @@
-"""Values of the standard library that the standard pickler refuses, or saves as something else."""
+"""Values of the standard library that the standard pickler refuses, or saves as something else.
+
+Those that `losses` has a row for come here only where they can be saved: a file that is closed, a lock that is free.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +21,22 @@ from _thread import LockType, RLock
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import is_a
-from cellblock.worker.saving.losses import Unsaved, is_closed, is_held
-from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.facts import address_of, is_a
+from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
+from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import HASHED, class_of, target_of
 
-reducer(types.FrameType, weakref.finalize, contextvars.Token, contextvars.Context)(refuse)
-_FRAME = {types.GeneratorType: "gi_frame", types.CoroutineType: "cr_frame", types.AsyncGeneratorType: "ag_frame"}
 
-
-@reducer(*_FRAME)
+@reducer(types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 def _generator(_: Saving, value: Any) -> Reduced:
-    """One that has come to its end; any other is not saved."""
-    if getattr(value, _FRAME[type(value)]) is not None:
-        return refuse(_, value)
+    """One that has come to its end."""
     return building.ended, (type(value).__name__, value.__name__, value.__qualname__)
 
 
 @reducer(io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
 def _file(_: Saving, value: Any) -> Reduced:
-    """A file that is closed, as after a `with`; an open one is not saved."""
-    if not is_closed(value):
-        return refuse(_, value)
+    """A file that is closed, as after a `with`."""
     coded = (value.encoding, value.errors) if type(value) is io.TextIOWrapper else ()
     return building.closed_file, (type(value).__name__, value.name, value.mode.replace("x", "w"), *coded)
 
@@ -53,25 +48,26 @@ def _iterator(_: Saving, value: Any) -> Reduced:
     return (made, arguments, *state) if state != [0] else (made, arguments)
 
 
-@named("socket.socket")
-def _socket(_: Saving, value: Any) -> Reduced:
-    return refuse(_, value) if value.fileno() >= 0 else (building.closed_socket, ())
+@reducer("socket.socket")
+def _socket(_: Saving, __: Any) -> Reduced:
+    """A closed one."""
+    return building.closed_socket, ()
 
 
-@named_family("asyncio.mixins._LoopBoundMixin")
+@family("asyncio.mixins._LoopBoundMixin")
 def _of_loop(_: Saving, value: Any) -> Reduced:
     """A queue or lock of asyncio's belongs to the loop that it is awaited on next."""
     return copyreg.__newobj__, (type(value),), {**vars(value), "_loop": None}  # type: ignore[attr-defined]
 
 
-@named_family("threading.Condition")
+@family("threading.Condition")
 def _condition(_: Saving, value: Any) -> Reduced:
     if vars(value).get("_waiters"):
         raise Unsaved(value, "a thread waits on it", "end the thread before the cell ends")
     return NotImplemented
 
 
-@named("re.Match")
+@reducer("re.Match")
 def _match(_: Saving, value: Any) -> Reduced:
     made = (value.re, value.string, value.pos, value.endpos, value.regs)
     if building.match(*made) is None:
@@ -87,18 +83,9 @@ def _module(saving: Saving, value: types.ModuleType) -> Reduced:
     return building.module, (name,)
 
 
-@reducer(LockType)
+@reducer(LockType, RLock)
 def _lock(_: Saving, value: Any) -> Reduced:
-    if is_held(value):
-        return refuse(_, value)
-    return building.lock, ()
-
-
-@reducer(RLock)
-def _reentrant(_: Saving, value: Any) -> Reduced:
-    if is_held(value):
-        return refuse(_, value)
-    return building.reentrant_lock, ()
+    return (building.lock if type(value) is LockType else building.reentrant_lock), ()
 
 
 @reducer(threading.local)
@@ -222,11 +209,6 @@ def _class_descriptor(_: Saving, value: Any) -> Reduced:
 @reducer(types.MethodWrapperType)
 def _wrapper(_: Saving, value: Any) -> Reduced:
     return getattr, (value.__self__, value.__name__)
-
-
-@reducer(types.TracebackType)
-def _traceback(_: Saving, value: Any) -> Reduced:
-    return refuse(_, value)
 
 
 @reducer(memoryview)

@@ -6,6 +6,7 @@ import errno
 import mmap
 import sys
 from _pickle import Unpickler
+from _pickle import loads as unpickled
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -15,13 +16,14 @@ from json import loads
 from types import ModuleType
 from typing import Any
 
+from cellblock.declarations import declared
 from cellblock.labels import HELD, IMPORT, called, label_of
-from cellblock.worker.saving import ambient, arrays, building, patches
+from cellblock.worker.saving import ambient, building, packages, patches
 from cellblock.worker.saving.facts import causes, told
+from cellblock.worker.saving.functions import EVERYTHING
 from cellblock.worker.saving.imported import Finder, Taken
 from cellblock.worker.saving.losses import unloadable
 from cellblock.worker.saving.pickler import OF_LOADER
-from cellblock.worker.saving.reach import EVERYTHING
 from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, reading
 
 _PATCH = "@patch:"
@@ -410,7 +412,7 @@ class _Reading:
         return content, unpickler
 
     def array(self, number: int, *made: Any) -> Any:
-        return arrays.read(made, self._room(self._buffers[-number]))
+        return packages.read(made, self._room(self._buffers[-number]))
 
     def _out_of_band(self) -> Any:
         for length, chunks in self._buffers:
@@ -488,3 +490,45 @@ def _prelude(count: int) -> bytes:
     """A pickle that leaves the slots in the memo, in order; in a frame, to be read at once."""
     body = b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
     return b"\x80\x05\x95" + len(body).to_bytes(8, "little") + body
+
+
+_SOURCES = "@sources:"
+_OTHER = "it was saved by another version of Python, which alone can read it"
+_AGAIN = "run the cells again that made it"
+
+
+def sources(record: dict[str, Any], get: Get) -> dict[str, str]:
+    """The sources of the session's cells by their file names, in the order they ran. Any Python reads them."""
+    streams = {group["key"]: group["stream"] for group in record["groups"]}
+    blocks = sorted((int(label.removeprefix(_SOURCES)), key) for label, key in record["ambient"] if _is_block(label))
+    found: dict[str, str] = {}
+    for _, key in blocks:
+        data = b"".join(map(get, streams[key]))
+        if not data.startswith(SIMPLE):
+            raise ValueError("the sources of cells are not plain text")
+        found.update(unpickled(data.removeprefix(SIMPLE)))
+    return found
+
+
+def replay(namespace: dict[str, Any], record: dict[str, Any], *, get: Get) -> list[list[str]]:
+    """Run the imports and definitions of a record's cells. Rows of the names that are not there afterwards.
+
+    A definition that fails, since it needs a value that is not there, costs the names that it would have bound.
+    """
+    said = sources(record, get)
+    ambient.apply("sources", said, namespace)  # the next record has them too
+    reasons: dict[str, str] = {}
+    for text, names in declared(said.values()):
+        try:
+            exec(compile(text, "<declarations>", "exec", dont_inherit=True), namespace)
+        except BaseException as error:  # a cell's own code, which may leave with SystemExit too
+            reasons.update(dict.fromkeys(names, f"its definition failed: {type(error).__name__}: {error}"[:300]))
+    rows = []
+    for name, _, kind, *_ in record["names"]:
+        if name not in namespace:
+            rows.append([name, kind, reasons.get(name, _OTHER), _AGAIN])
+    return rows
+
+
+def _is_block(label: str) -> bool:
+    return label.startswith(_SOURCES)

@@ -24,6 +24,7 @@ from typing import Any
 
 from cellblock.worker.references import RUNNER, Shown
 from cellblock.worker.saving.facts import (
+    address_of,
     attributes_of,
     flags_of,
     full_name,
@@ -33,7 +34,6 @@ from cellblock.worker.saving.facts import (
     names_in,
     own_attributes,
 )
-from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.streams import LONG

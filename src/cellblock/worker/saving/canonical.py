@@ -1,4 +1,4 @@
-"""Streams in which equal texts are one object: they tell of values, and not of which texts happened to be the same.
+"""The same bytes for the same values: equal texts of a stream are one object, and sets have one order.
 
 A load makes other texts the same than were before: it interns the names of attributes, and libraries bring their own.
 The pickler knows texts by identity alone. Where it wrote equal ones twice, its stream is read through and rewritten.
@@ -7,7 +7,7 @@ The pickler knows texts by identity alone. Where it wrote equal ones twice, its 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cellblock.worker.saving.streams import LONG, Sink
@@ -16,8 +16,12 @@ Memo = Mapping[int, tuple[int, Any]]
 """The objects that a pickler wrote, by their ids: the place of each, and the object."""
 _VALUE = 4096
 """Texts of fewer characters are values; longer ones are objects that names may share."""
+_ATOMS = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
+_LARGE_SET = 10_000
 _BULK = 1000
 """More equal texts than these are data, and no names; reading through them would take longer than pickling."""
+_LEAST = 4
+"""Shorter frames are left out, as the pickler does."""
 _ONE_FRAME = 2**16
 """Streams of less than this have one frame for each pickle as they are, and others get it."""
 _PROTO, _FRAME, _MEMOIZE, _TEXT, _GET, _LONG_GET = 0x80, 0x95, 0x94, 0x8C, 0x68, 0x6A
@@ -143,5 +147,17 @@ def _get(place: int) -> bytes:
     return bytes((_GET, place)) if place < 256 else bytes((_LONG_GET,)) + place.to_bytes(4, "little")
 
 
-_LEAST = 4
-"""Shorter frames are left out, as the pickler does."""
+def order(found: Iterable[set[Any]]) -> None:
+    """Put the elements of these sets in anew, in an order of their own. Only in a process that saves and then ends.
+
+    Sets of more than 10,000 elements, and those of others than texts, numbers and tuples of them, stay as they are.
+    """
+    for one in found:
+        if 1 < len(one) <= _LARGE_SET and all(map(_is_plain, one)):
+            elements = sorted(one, key=repr)
+            one.clear()
+            one.update(elements)
+
+
+def _is_plain(value: Any) -> bool:
+    return id(type(value)) in _ATOMS or (type(value) is tuple and all(map(_is_plain, value)))
