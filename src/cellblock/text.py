@@ -261,6 +261,8 @@ def _is_larger(value: object, max_chars: int) -> bool:
         if most < 0 or parts < 0 or not kinds & _WRITTEN.keys():
             break
         level = [part for one in level for part in _parts(one)]
+    else:
+        return True
     return most < 0 or parts < 0
 
 

@@ -47,6 +47,7 @@ _WITHIN = "open it in a with statement where it is used"
 _CONNECT = "connect in a with statement where it is used"
 _GIVES = "keep what it gives, and make it where it is used"
 _AWAIT = "await it, and keep what it gives"
+UNHELD = ("a weak reference to what no name holds", "keep the object itself under a name")
 OF_RUNNER = ("a part of what runs the cells", "use it in the cell that needs it")
 _DIGEST = ("a hash under way", "keep its digest()")
 REMEDIES = {
@@ -86,7 +87,7 @@ REMEDIES = {
     "_asyncio.Future": ("a result that is awaited", _AWAIT),
     "asyncio.events.AbstractEventLoop": ("an event loop", "ask asyncio.get_running_loop() where it is used"),
     "weakref.finalize": ("a finalizer", "keep what it is to call, and register it where the object is used"),
-    "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object itself under a name"),
+    "_weakref.ReferenceType": UNHELD,
     "_contextvars.Token": ("a token of a context variable", "keep the value of the variable, and set it again"),
     "_contextvars.Context": ("a context", "keep the values of its variables instead"),
     "_hashlib.HASH": _DIGEST,

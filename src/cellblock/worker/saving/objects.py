@@ -18,7 +18,7 @@ from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import attributes_of, full_name, is_a, is_heap, mro_of, space_of
 from cellblock.worker.saving.origins import Origins
 
-_NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
+NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
 _GIVES = ("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")
 _HOOKS = frozenset(("__new__", "__class__", "__iter__", "items", "append", "extend", "__setitem__"))
 """Methods that pickling calls, or looks at, as an object is written and made again."""
@@ -58,7 +58,7 @@ def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins)
     """The same call with the constructor of the standard type that gave the arguments, past the object's class."""
     kind = type(value)
     giver = giver_of(kind)
-    if made is _NEW:
+    if made is NEW:
         gives = giver is not object and _is_standard(giver, origins)  # not a named tuple's class
         base: Any = giver if gives else next(one for one in mro_of(kind) if _is_standard(one, origins))
         if base is tuple:

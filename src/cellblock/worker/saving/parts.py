@@ -6,7 +6,6 @@ Those that `losses` has a row for come here only where they can be saved: a file
 from __future__ import annotations
 
 import contextvars
-import copyreg
 import functools
 import gc
 import io
@@ -22,8 +21,8 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import address_of, is_a
-from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
+from cellblock.worker.saving.losses import UNHELD, Unsaved
+from cellblock.worker.saving.objects import NEW, derived, giver_of, is_given, made_of, split
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import HASHED, class_of, target_of
 
@@ -57,7 +56,7 @@ def _socket(_: Saving, __: Any) -> Reduced:
 @family("asyncio.mixins._LoopBoundMixin")
 def _of_loop(_: Saving, value: Any) -> Reduced:
     """A queue or lock of asyncio's belongs to the loop that it is awaited on next."""
-    return copyreg.__newobj__, (type(value),), {**vars(value), "_loop": None}  # type: ignore[attr-defined]
+    return NEW, (type(value),), {**vars(value), "_loop": None}
 
 
 @family("threading.Condition")
@@ -105,37 +104,50 @@ def _system_random(_: Saving, __: Any) -> Reduced:
     return random.SystemRandom, ()
 
 
-_CALLED = weakref.CallableProxyType
-
-
 @reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
 def _weak(saving: Saving, value: Any) -> Reduced:
     target = target_of(value)
     if target is None:
         if is_a(value, weakref.ref):
             return building.dead, ()
-        return building.dead, (weakref.proxy, functools.partial(set) if type(value) is _CALLED else set)
-    if not saving.walk.reaches(target):
-        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+        is_called = type(value) is weakref.CallableProxyType
+        return building.dead, (weakref.proxy, functools.partial(set) if is_called else set)
+    _require_held(saving, value, target)
     if is_a(value, weakref.ref):
         return building.weak, (target, value.__callback__)
     return building.weak_proxy, (target,)
 
 
-@reducer(weakref.WeakValueDictionary, weakref.WeakKeyDictionary)
+@reducer(weakref.WeakMethod)
+def _weak_method(saving: Saving, value: Any) -> Reduced:
+    bound = value()
+    if bound is None:
+        return building.dead, ()
+    _require_held(saving, value, bound.__self__)
+    return building.weak_method, (bound,)
+
+
+@family(weakref.ref)
+def _weak_of(saving: Saving, value: Any) -> Reduced:
+    target = target_of(value)
+    _require_held(saving, value, target)
+    return derived(value, weakref.ref, (target, value.__callback__))
+
+
+def _require_held(saving: Saving, reference: Any, target: Any) -> None:
+    if target is None or not saving.walk.reaches(target):
+        raise Unsaved(reference, *UNHELD)
+
+
+@reducer(weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
 def _weak_items(saving: Saving, value: Any) -> Reduced:
-    items = list(value.items())
-    late = any(saving.walk.kinds.of(type(key)) == HASHED for key, _ in items)
-    saving.later += [(type(value).update, (value, items))] * late
-    return building.weak_values, (type(value), [] if late else items)
-
-
-@reducer(weakref.WeakSet)
-def _weak_set(saving: Saving, value: Any) -> Reduced:
-    items = list(value)
-    late = any(saving.walk.kinds.of(type(one)) == HASHED for one in items)
-    saving.later += [(type(value).update, (value, items))] * late
-    return building.weak_items, (type(value), [] if late else items)
+    """Filled at the end where a `__hash__` in Python may need what is loaded by then."""
+    is_set = type(value) is weakref.WeakSet
+    items = list(value if is_set else value.items())
+    if any(saving.walk.kinds.of(type(one if is_set else one[0])) == HASHED for one in items):
+        saving.later.append((type(value).update, (value, items)))
+        items = []
+    return (building.weak_items if is_set else building.weak_values), (type(value), items)
 
 
 @reducer(types.MappingProxyType)
@@ -195,15 +207,11 @@ def _variable(_: Saving, value: contextvars.ContextVar[Any]) -> Reduced:
 
 @reducer(
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
 )  # fmt: skip
 def _descriptor(_: Saving, value: Any) -> Reduced:
     at = value.__objclass__, value.__name__
     return (getattr if getattr(*at, None) is value else building.class_item), at
-
-
-@reducer(types.ClassMethodDescriptorType)
-def _class_descriptor(_: Saving, value: Any) -> Reduced:
-    return building.class_item, (value.__objclass__, value.__name__)
 
 
 @reducer(types.MethodWrapperType)
@@ -258,24 +266,6 @@ def _is_member(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), types.MemberDescriptorType)
 
 
-@reducer(weakref.WeakMethod)
-def _weak_method(saving: Saving, value: Any) -> Reduced:
-    bound = value()
-    if bound is None:
-        return building.dead, ()
-    if not saving.walk.reaches(bound.__self__):
-        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    return building.weak_method, (bound,)
-
-
-@family(weakref.ref)
-def _weak_of(saving: Saving, value: Any) -> Reduced:
-    target = target_of(value)
-    if target is None or not saving.walk.reaches(target):
-        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    return derived(value, weakref.ref, (target, value.__callback__))
-
-
 @reducer(struct.Struct)
 def _struct(_: Saving, value: struct.Struct) -> Reduced:
     return struct.Struct, (value.format,)
@@ -292,14 +282,14 @@ def _key(_: Saving, value: Any) -> Reduced:
 @family(json.JSONDecoder)
 def _decoder(_: Saving, value: json.JSONDecoder) -> Reduced:
     attributes = {name: one for name, one in vars(value).items() if name != "scan_once"}
-    return copyreg.__newobj__, (type(value),), attributes, None, None, building.set_decoder  # type: ignore[attr-defined]
+    return NEW, (type(value),), attributes, None, None, building.set_decoder
 
 
 @family(logging.FileHandler)
 def _file_handler(_: Saving, value: logging.FileHandler) -> Reduced:
     """Opens its file again, to append, with the next record."""
     attributes = {**vars(value), "stream": None, "mode": "a", "_closed": False}
-    return copyreg.__newobj__, (type(value),), attributes  # type: ignore[attr-defined]
+    return NEW, (type(value),), attributes
 
 
 @family(logging.Logger)

@@ -26,7 +26,7 @@ from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.pickler import Call, Saving, unlimited
 from cellblock.worker.saving.streams import SIMPLE, Nowhere, Pieces, Put, Sink
 from cellblock.worker.saving.trial import Trial
-from cellblock.worker.saving.walk import Walk
+from cellblock.worker.saving.walk import VALUES, Walk
 from cellblock.worker.saving.work import Ended, Work
 
 __all__ = ["classes", "codecs", "functions", "packages", "parts", "save", "unsaved"]  # modules of reducers
@@ -34,8 +34,7 @@ __all__ = ["classes", "codecs", "functions", "packages", "parts", "save", "unsav
 FORMAT = 1
 _ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
 _PREVIEW_CHARS = 200
-_SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
-_LONG = 4096
+_LONG = 4096  # as in the walk: objects that names may share
 _MOST_LOST = 10_000
 _UNSTORABLE = "its name is longer than 1000 characters, or has NUL or a lone surrogate in it"
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
@@ -188,7 +187,7 @@ class _Snapshot:
 
     def _add(self, name: str, value: Any) -> None:
         is_held = name.startswith(HELD)
-        if not is_held and id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+        if not is_held and id(type(value)) in VALUES and not (type(value) in (str, bytes) and len(value) >= _LONG):
             self._save_simple(name, value)
             return
         number = self._walk.add(value, name, ties=name != LAST and not name.startswith(DECLARED))
