@@ -7,7 +7,7 @@ The pickler knows texts by identity alone. Where it wrote equal ones twice, its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cellblock.worker.saving.streams import LONG, Sink
@@ -48,7 +48,7 @@ def unify(sink: Sink, pickler: Any, begin: int) -> list[int]:
     if repeated > _BULK or (repeated == 0 and sink.held < _ONE_FRAME):
         return []
     numbers, again = _numbers(memo) if repeated else ([], frozenset[int]())
-    sink.replace(_Rewriting(sink.taken, numbers, again, begin).run())
+    sink.replace(list(_rewritten(sink.taken, numbers, again, begin)))
     return numbers
 
 
@@ -69,78 +69,74 @@ def _numbers(memo: Memo) -> tuple[list[int], frozenset[int]]:
     return numbers, frozenset(again)
 
 
-class _Rewriting:
-    """A stream being read through."""
-
-    def __init__(self, pieces: list[Any], numbers: list[int], again: frozenset[int], begin: int) -> None:
-        self._long = iter([piece for piece in pieces if len(piece) >= LONG])
-        self._data = b"".join(piece for piece in pieces if len(piece) < LONG)
-        self._numbers = numbers
-        self._again = again
-        self._place = begin
-        self._frame: list[bytes] = []
-        self._written: list[Any] = []
-
-    def run(self) -> list[Any]:
-        data, numbers, again, place = self._data, self._numbers, self._again, self._place
-        plain, take = _PLAIN.match, self._frame.append
-        at = kept = text = data.index(b"\n") + 1
-        self._written.append(data[:at])
-        end = len(data)
-        while at < end:
-            opcode = data[at]
-            if opcode not in _SPECIAL:
-                at = plain(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
-            elif opcode in (_GET, _LONG_GET):
-                start, at = at, at + (2 if opcode == _GET else 5)
-                old = data[start + 1] if opcode == _GET else int.from_bytes(data[start + 1 : at], "little")
-                if again and numbers[old] != old:
-                    take(data[kept:start])
-                    take(_get(numbers[old]))
-                    kept = at
-            elif opcode == _MEMOIZE:
-                if place in again:
-                    take(data[kept:text])
-                    take(_get(numbers[place]))
-                    kept = at + 1
-                place += 1
-                at += 1
-            elif opcode == _TEXT:
-                text = at
-                at += 2 + data[at + 1]
-            elif opcode in _COUNTED:
-                start, text = at, at
-                at += 1 + _COUNTED[opcode]
-                count = int.from_bytes(data[start + 1 : at], "little")
-                if count < LONG:
-                    at += count
-                else:
-                    take(data[kept:start])
-                    self._end_frame()
-                    self._written += data[start:at], next(self._long)
-                    kept = at
-            elif opcode == _FRAME:
-                take(data[kept:at])
-                at = kept = at + 9
-                if not again:
-                    at += int.from_bytes(data[at - 8 : at], "little")
-            elif opcode == _PROTO:
-                take(data[kept:at])
-                self._end_frame()
-                self._written.append(data[at : at + 2])
-                at = kept = at + 2
+def _rewritten(
+    pieces: list[Any], numbers: list[int], again: frozenset[int], place: int
+) -> Iterator[bytes | memoryview]:
+    """A stream read through, from its first place in the memo on: what was there before is referred to."""
+    long = iter([piece for piece in pieces if len(piece) >= LONG])
+    data = b"".join(piece for piece in pieces if len(piece) < LONG)
+    at = kept = text = data.index(b"\n") + 1
+    yield data[:at]
+    frame: list[bytes] = []
+    plain, take = _PLAIN.match, frame.append
+    end = len(data)
+    while at < end:
+        opcode = data[at]
+        if opcode not in _SPECIAL:
+            at = plain(data, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        elif opcode in (_GET, _LONG_GET):
+            start, at = at, at + (2 if opcode == _GET else 5)
+            old = data[start + 1] if opcode == _GET else int.from_bytes(data[start + 1 : at], "little")
+            if again and numbers[old] != old:
+                take(data[kept:start])
+                take(_get(numbers[old]))
+                kept = at
+        elif opcode == _MEMOIZE:
+            if place in again:
+                take(data[kept:text])
+                take(_get(numbers[place]))
+                kept = at + 1
+            place += 1
+            at += 1
+        elif opcode == _TEXT:
+            text = at
+            at += 2 + data[at + 1]
+        elif opcode in _COUNTED:
+            start, text = at, at
+            at += 1 + _COUNTED[opcode]
+            count = int.from_bytes(data[start + 1 : at], "little")
+            if count < LONG:
+                at += count
             else:
-                at += _EXTENSIONS[opcode]
-        take(data[kept:])
-        self._end_frame()
-        return self._written
+                take(data[kept:start])
+                yield from _framed(frame)
+                yield data[start:at]
+                yield next(long)
+                kept = at
+        elif opcode == _FRAME:
+            take(data[kept:at])
+            at = kept = at + 9
+            if not again:
+                at += int.from_bytes(data[at - 8 : at], "little")
+        elif opcode == _PROTO:
+            take(data[kept:at])
+            yield from _framed(frame)
+            yield data[at : at + 2]
+            at = kept = at + 2
+        else:
+            at += _EXTENSIONS[opcode]
+    take(data[kept:])
+    yield from _framed(frame)
 
-    def _end_frame(self) -> None:
-        body = b"".join(self._frame)
-        self._frame.clear()
-        if len(body) >= _LEAST:
-            self._written.append(b"\x95" + len(body).to_bytes(8, "little"))
-        self._written += (body[start : start + _ONE_FRAME] for start in range(0, len(body), _ONE_FRAME))
+
+def _framed(frame: list[bytes]) -> Iterator[bytes]:
+    """What a frame holds, which is empty then."""
+    body = b"".join(frame)
+    frame.clear()
+    if len(body) >= _LEAST:
+        yield b"\x95" + len(body).to_bytes(8, "little")
+    for start in range(0, len(body), _ONE_FRAME):
+        yield body[start : start + _ONE_FRAME]
 
 
 def _get(place: int) -> bytes:

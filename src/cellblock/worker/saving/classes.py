@@ -49,7 +49,8 @@ def _class(saving: Saving, value: type) -> Reduced:
     body: dict[str, Any] = {"__module__": module_of(value), "__qualname__": qualname_of(value)}
     held = vars(value)
     if "__slots__" in held:
-        body["__slots__"] = _slots(held["__slots__"])
+        slots = held["__slots__"]
+        body["__slots__"] = slots if isinstance(slots, (str, list, tuple, dict)) else list(slots)
     made = (type(value), name_of(value), value.__bases__, body)
     saving.kept.append(made)
     if issubclass(value, enum.Enum) and "_member_map_" in held:
@@ -57,7 +58,7 @@ def _class(saving: Saving, value: type) -> Reduced:
         return building.class_, made, state, None, None, building.set_enum
     attributes = {name: one for name, one in _ordered(held) if name not in _OWN and not _is_slot(value, one)}
     if "__slots__" in held:
-        attributes["__slots__"] = held["__slots__"] if _is_kept(held["__slots__"]) else body["__slots__"]
+        attributes["__slots__"] = body["__slots__"]
     state = (attributes, _registered(value))
     saving.kept.append(state)
     return building.class_, made, state, None, None, building.set_class
@@ -179,11 +180,3 @@ def _is_slot(value: type, one: Any) -> bool:
     """True if a class made these itself: descriptors of its slots, of `__dict__` and of `__weakref__`."""
     kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
     return isinstance(one, kinds) and one.__objclass__ is value
-
-
-def _slots(given: Any) -> Any:
-    return given if _is_kept(given) else list(given)
-
-
-def _is_kept(given: Any) -> bool:
-    return isinstance(given, (str, list, tuple, dict))

@@ -296,10 +296,7 @@ def _of_exactly(kind: type, table: Mapping[Any, T]) -> T | None:
 
 
 def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
-    def reduce(_: Saving, value: Any) -> Reduced:
-        return building.by_codec, (load, save(value))
-
-    return reduce
+    return lambda _, value: (building.by_codec, (load, save(value)))
 
 
 def _or_else(way: Reducer, other: Reducer) -> Reducer:

@@ -500,7 +500,8 @@ _AGAIN = "run the cells again that made it"
 def sources(record: dict[str, Any], get: Get) -> dict[str, str]:
     """The sources of the session's cells by their file names, in the order they ran. Any Python reads them."""
     streams = {group["key"]: group["stream"] for group in record["groups"]}
-    blocks = sorted((int(label.removeprefix(_SOURCES)), key) for label, key in record["ambient"] if _is_block(label))
+    blocks = [(label, key) for label, key in record["ambient"] if label.startswith(_SOURCES)]
+    blocks = sorted((int(label.removeprefix(_SOURCES)), key) for label, key in blocks)
     found: dict[str, str] = {}
     for _, key in blocks:
         data = b"".join(map(get, streams[key]))
@@ -528,7 +529,3 @@ def replay(namespace: dict[str, Any], record: dict[str, Any], *, get: Get) -> li
         if name not in namespace:
             rows.append([name, kind, reasons.get(name, _OTHER), _AGAIN])
     return rows
-
-
-def _is_block(label: str) -> bool:
-    return label.startswith(_SOURCES)

@@ -74,9 +74,7 @@ def unsaved(namespace: dict[str, Any], names: Collection[str]) -> list[str]:
 
 
 class _Snapshot:
-    def __init__(
-        self, namespace: dict[str, Any], pieces: Pieces, work: Work, trial: Trial | None = None
-    ) -> None:
+    def __init__(self, namespace: dict[str, Any], pieces: Pieces, work: Work, trial: Trial | None = None) -> None:
         self.pieces, self.work, self.trial = pieces, work, trial
         self._namespace = namespace
         self._origins = Origins(namespace)
@@ -215,16 +213,6 @@ class _Snapshot:
         self._groups.append({"key": name, "stream": [self.pieces.put(SIMPLE + dumps(value, 5))], **_ALONE})
         self._tell(name, name, value, plain=True)
 
-    def _called(self, number: int) -> str:
-        """A root's name, or what stands for it."""
-        return self._labels.get(number) or f".{number}"
-
-    def _told(self, number: int) -> str:
-        """A root's name in a sentence; of a definition without one, what it defines."""
-        if (label := self._labels.get(number)) is not None:
-            return called(label)
-        return _defined(self._walk.values[number])
-
     def _save_standard(self, key: str, number: int) -> bool:
         """Save a value that the standard pickler can do alone; False where it cannot: it nests too deep for that."""
         sink = self.sink()
@@ -264,7 +252,8 @@ class _Snapshot:
         bad: dict[int, tuple[BaseException, Any]] = {}
         if len(roots) > 1:
             for number in sorted(roots, key=lambda one: not self._walk.defines(one)):  # which may come from their code
-                alone = self._try(f"{group.key} of {self._called(number)}", group.key, [number], kept=False)
+                label = self._labels.get(number) or f".{number}"
+                alone = self._try(f"{group.key} of {label}", group.key, [number], kept=False)
                 if alone is not None:
                     bad[number] = alone
                     self._lose(number, *alone)
@@ -366,7 +355,9 @@ class _Snapshot:
         for root in roots:
             for one, holder in self._walk.touched.get(root, {}).items():
                 if holder in self._broken:
-                    reason = f"it shares objects with {self._told(holder)}, which is not saved: {self._broken[holder]}"
+                    label = self._labels.get(holder)
+                    other = _defined(self._walk.values[holder]) if label is None else called(label)
+                    reason = f"it shares objects with {other}, which is not saved: {self._broken[holder]}"
                     raise Unsaved(self._walk.values[root], reason, "make it again")
                 key = self._together[self._place[holder]].key
                 if one in self._memos.get(key, ()):
