@@ -11,20 +11,23 @@ from types import CodeType
 from typing import Any
 
 from cellblock.labels import label_of
-from cellblock.worker.references import RUNNER, Shown, key_of, referred
+from cellblock.worker.references import Shown
 from cellblock.worker.saving import building
-from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
+from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.objects import shared_space
-from cellblock.worker.saving.pickler import (
-    BUILDER,
-    NUMBERS,
-    STAND_INS,
-    Reduced,
-    Saving,
-    is_full,
-    reducer,
-)
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, is_full, reducer
 
+EVERYTHING = "*"
+"""Stands for every name: what the code looks up is not written in it."""
+_DYNAMIC = frozenset(
+    (
+        "globals", "locals", "vars", "dir", "eval", "exec", "compile", "__import__", "__main__", "__dict__",
+        "__globals__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe", "modules", "get_objects",
+        "get_referrers", "run_module", "runpy", "pickle", "dill", "cloudpickle", "inspect", "sys", "gc", "code", "pdb",
+        "breakpoint", "timeit", "doctest",
+    )
+)  # fmt: skip
+_word = re.compile(r"[^\W\d]\w*").findall
 _FORMAT = 2
 """Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
 
@@ -34,17 +37,9 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     number = NUMBERS.get(id(value))
     if number is not None:
         return BUILDER, (number,)
-    module = saving.origins.of(value)
-    if module == RUNNER:
-        key = key_of(value)
-        if key is None:
-            raise Unsaved(value, *OF_RUNNER)
-        return referred, (key,)
-    if module is not None:
-        return building.attribute, (module, value.__qualname__)
-    place = saving.elsewhere(value)
-    if place is not None:
-        return STAND_INS["shared"], place
+    reference = saving.reference_to(value, value.__qualname__)
+    if reference is not None:
+        return reference
     module = saving.origins.space(value.__globals__)
     if value.__globals__ is saving.namespace or module in saving.origins.own:
         reached = reached_by_code(value.__code__, value.__globals__)
@@ -82,8 +77,8 @@ def _cell(saving: Saving, value: types.CellType) -> Reduced:
     return building.cell, ()
 
 
-@reducer(types.CodeType)
-def _code(_: Saving, value: types.CodeType) -> Reduced:
+@reducer(CodeType)
+def _code(_: Saving, value: CodeType) -> Reduced:
     return building.code, (marshal.dumps(value, _FORMAT),)
 
 
@@ -123,8 +118,9 @@ def _partial(_: Saving, __: Any) -> Reduced:
 
 @reducer(type(functools.lru_cache(len)))
 def _cached(saving: Saving, value: Any) -> Reduced:
-    if saving.origins.of(value) is not None:
-        return building.attribute, (value.__module__, value.__qualname__)
+    reference = saving.reference_to(value, value.__qualname__)
+    if reference is not None:
+        return reference
     told = value.cache_info()
     parameters = value.cache_parameters() if hasattr(value, "cache_parameters") else {"typed": False}
     attributes = vars(value)
@@ -133,20 +129,6 @@ def _cached(saving: Saving, value: Any) -> Reduced:
         raise Unsaved(value, "a cached function without the function that it wraps", "define it again")
     made = (body, told.maxsize, bool(parameters["typed"]))
     return building.cached, made, attributes, None, None, building.set_cached
-
-
-EVERYTHING = "*"
-"""Stands for every name: what the code looks up is not written in it."""
-
-_DYNAMIC = frozenset(
-    (
-        "globals", "locals", "vars", "dir", "eval", "exec", "compile", "__import__", "__main__", "__dict__",
-        "__globals__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe", "modules", "get_objects",
-        "get_referrers", "run_module", "runpy", "pickle", "dill", "cloudpickle", "inspect", "sys", "gc", "code", "pdb",
-        "breakpoint", "timeit", "doctest",
-    )
-)  # fmt: skip
-_word = re.compile(r"[^\W\d]\w*").findall
 
 
 def reached_by_code(code: CodeType, known: Container[str]) -> set[str]:

@@ -48,12 +48,12 @@ _ONE = _references(_Sample())
 def _array(saving: Saving, value: Any) -> Reduced:
     whole = _whole(saving, value)
     if whole is not value:
-        return _view_of, _place(value, whole, whole.ctypes.data)
+        return building.array_view, _place(value, whole, whole.ctypes.data)
     base = _base_of(value)
     owner = base if id(base) in saving.memory else value
     exporter = owner.base.obj if type(owner.base) is memoryview else owner.base
     if type(exporter) in _EXPORTERS and not (type(exporter) is bytes and value.flags.writeable):  # unpickling owns it
-        return _view_of, _place(value, exporter, address_of(exporter))
+        return building.array_view, _place(value, exporter, address_of(exporter))
     order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else None
     if value.dtype.hasobject:  # filled once it is there: what it holds may be a view of it
         order = order or "C"
@@ -86,7 +86,7 @@ def _derived(saving: Saving, value: Any) -> Reduced:
         saving.kept.append(whole)
     held, slots = split(object.__getstate__(value))
     made = (*_place(plain, whole, whole.ctypes.data), kind)
-    return _view_of, made, (None, held, slots, shared, None, None), None, None, building.set_parts
+    return building.array_view, made, (None, held, slots, shared, None, None), None, None, building.set_parts
 
 
 @reducer("numpy.memmap")
@@ -216,9 +216,6 @@ def _limits(_: Saving, value: Any) -> Reduced:
 def _place(value: Any, whole: Any, start: int) -> tuple[Any, ...]:
     offset = value.ctypes.data - start if value.size else 0
     return whole, _kind(value.dtype), value.shape, value.strides, offset, bool(value.flags.writeable)
-
-
-_view_of = building.array_view
 
 
 def flat(value: Any) -> Any:

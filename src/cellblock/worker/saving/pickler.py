@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, TypeVar
 
-from cellblock.worker.references import RUNNER
+from cellblock.worker.references import RUNNER, key_of, referred
 from cellblock.worker.saving import building
 from cellblock.worker.saving.circles import Circles
 from cellblock.worker.saving.facts import HEAP, attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.imported import is_library
-from cellblock.worker.saving.losses import REMEDIES, STREAMS, Unsaved, advice, at_once
+from cellblock.worker.saving.losses import OF_RUNNER, REMEDIES, STREAMS, Unsaved, advice, at_once
 from cellblock.worker.saving.objects import as_it_is, giver_of, parts_of, way_of, without_caches
 from cellblock.worker.saving.walk import Walk
 
@@ -151,6 +151,19 @@ class Saving:
         it is, None where it was made for the pickling.
         """
         raise NotImplementedError
+
+    def reference_to(self, value: Any, path: str) -> Reduced | None:
+        """A definition as it is told where it lies elsewhere: in a module, under this path, or in another group."""
+        module = self.origins.of(value)
+        if module == RUNNER:
+            key = key_of(value)
+            if key is None:
+                raise Unsaved(value, *OF_RUNNER)
+            return referred, (key,)
+        if module is not None:
+            return building.attribute, (module, path)
+        place = self.elsewhere(value)
+        return None if place is None else (STAND_INS["shared"], place)
 
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
         self.spaces.append(how)

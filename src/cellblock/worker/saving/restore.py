@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import MAGIC_NUMBER
-from io import BytesIO
 from json import loads
 from types import ModuleType
 from typing import Any
@@ -24,7 +23,7 @@ from cellblock.worker.saving.functions import EVERYTHING
 from cellblock.worker.saving.imported import Finder, Taken
 from cellblock.worker.saving.losses import unloadable
 from cellblock.worker.saving.pickler import OF_LOADER
-from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, reading
+from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, Source, gather
 
 _PATCH = "@patch:"
 _PROCESS, _SETTINGS = "@process", "@settings"
@@ -331,7 +330,7 @@ class Restoring:
             return error
 
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        source = reading(group["stream"], self.get)
+        source = Source(group["stream"], self.get)
         line = source.readline()
         self._announce("" if line == SIMPLE else group["key"])
         if line == SIMPLE:
@@ -383,7 +382,7 @@ def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
 class _Reading:
     """One group being loaded. Nothing that it holds refers to it: what was loaded goes with the last name for it."""
 
-    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
+    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Source) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
         self._spaces = spaces
@@ -402,7 +401,8 @@ class _Reading:
             *(partial(again[one], self.taken) if one in again else one for one in building.BUILDERS),
         )
         slots: list[Any] = [builders.__getitem__, *(self._space(*how) for how in self._spaces)]
-        unpickler = _Reader(_Joined(_prelude(len(slots)), self._source), buffers=self._out_of_band())
+        self._source.put_first(_prelude(len(slots)))
+        unpickler = _Reader(self._source, buffers=self._out_of_band())
         unpickler.slots, unpickler.restoring = slots, restoring
         unpickler.load()
         content: tuple[dict[str, Any], Sequence[Any]] = unpickler.load()
@@ -469,25 +469,8 @@ class _Reader(Unpickler):
         return super().find_class(module, name)
 
 
-class _Joined:
-    """A prelude of exactly one read, and what follows it."""
-
-    def __init__(self, prelude: bytes, rest: Any) -> None:
-        self._prelude: BytesIO | None = BytesIO(prelude)
-        self._read: Callable[[int], bytes] = rest.read
-        self.readinto, self.readline = rest.readinto, rest.readline
-
-    def read(self, size: int) -> bytes:
-        if self._prelude is not None:
-            piece = self._prelude.read(size)
-            if piece:
-                return piece
-            self._prelude = None
-        return self._read(size)
-
-
 def _prelude(count: int) -> bytes:
-    """A pickle that leaves the slots in the memo, in order; in a frame, to be read at once."""
+    """A pickle that leaves the slots in the memo, in order: what sets `memo` is no way, CPython keeps nothing of it."""
     body = b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
     return b"\x80\x05\x95" + len(body).to_bytes(8, "little") + body
 

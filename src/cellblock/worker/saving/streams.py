@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from io import BytesIO
 from json import dumps, loads
 from typing import Any
 
@@ -170,11 +169,6 @@ class Nowhere:
         return len(piece)
 
 
-def reading(chunks: Sequence[str], get: Get) -> Source | BytesIO:
-    """Source for an unpickler: one piece as it is, several one after the other."""
-    return BytesIO(get(chunks[0])) if len(chunks) == 1 else Source(chunks, get)
-
-
 def gather(get: Get) -> Fill:
     """A function that fills memory with pieces that are got one by one."""
     return lambda chunks, room: Source(chunks, get).readinto(room)
@@ -222,6 +216,10 @@ class Source:
             if end:
                 break
         return bytes(line)
+
+    def put_first(self, data: bytes) -> None:
+        """Have these bytes read next."""
+        self._piece, self._at = memoryview(data + self._piece[self._at :]), 0
 
     def _next(self) -> bool:
         address = next(self._chunks, None)
