@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import marshal
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 _Read = Callable[[Any], Any]
@@ -87,6 +88,11 @@ def told(error: BaseException) -> str:
         text = ""
     kind = qualname_of(type(error))
     return (f"{kind}: {text}" if text else str(kind))[:500]
+
+
+def marshalled(code: CodeType) -> bytes:
+    """Code as bytes, in the newest format that writes equal code equally, whoever else refers to its parts."""
+    return marshal.dumps(code, 2)
 
 
 class _View(ctypes.Structure):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import marshal
 import re
 import types
 from collections.abc import Container
@@ -13,6 +12,7 @@ from typing import Any
 from cellblock.labels import label_of
 from cellblock.worker.references import Shown
 from cellblock.worker.saving import building
+from cellblock.worker.saving.facts import marshalled
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, is_full, reducer
@@ -28,8 +28,6 @@ _DYNAMIC = frozenset(
     )
 )  # fmt: skip
 _word = re.compile(r"[^\W\d]\w*").findall
-_FORMAT = 2
-"""Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
 
 
 @reducer(types.FunctionType)
@@ -79,7 +77,7 @@ def _cell(saving: Saving, value: types.CellType) -> Reduced:
 
 @reducer(CodeType)
 def _code(_: Saving, value: CodeType) -> Reduced:
-    return building.code, (marshal.dumps(value, _FORMAT),)
+    return building.code, (marshalled(value),)
 
 
 @reducer(types.MethodType)
@@ -109,11 +107,6 @@ def _builtin(saving: Saving, value: types.BuiltinFunctionType) -> Reduced:
             return STAND_INS["original"], (module, value.__qualname__)
         raise Unsaved(value, "a function of an extension that no module holds", "look it up again in the next cell")
     return getattr, (owner, value.__name__)
-
-
-@reducer(functools.partial)
-def _partial(_: Saving, __: Any) -> Reduced:
-    return NotImplemented
 
 
 @reducer(type(functools.lru_cache(len)))

@@ -10,7 +10,7 @@ import re
 import sys
 import types
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cellblock.worker.saving.circles import circles
@@ -20,14 +20,12 @@ from cellblock.worker.saving.pickler import is_full, registered
 from cellblock.worker.saving.walk import Walk, parts_of_class
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Together:
     """One group to be: the roots that share objects, by number. `key` is its first name, or tells its first class."""
 
     key: str
     roots: list[int]
-    needs: set[int] = field(default_factory=set)
-    """Positions of the groups that this one needs."""
 
 
 def arrange(walk: Walk, labels: dict[int, str]) -> tuple[list[Together], dict[int, int]]:
@@ -51,12 +49,7 @@ def arrange(walk: Walk, labels: dict[int, str]) -> tuple[list[Together], dict[in
     for circle in (*alone, *circles({number: needed for number, needed in edges.items() if needed})):
         roots = sorted(number for one in circle for number in members[one])
         groups.append(Together(_key(walk, roots, labels, taken), roots))
-        for number in roots:
-            place[number] = len(groups) - 1
-    for position, group in enumerate(groups):
-        for number in group.roots:
-            group.needs.update(place[one] for one in walk.needs[number])
-        group.needs.discard(position)
+        place.update(dict.fromkeys(roots, len(groups) - 1))
     return groups, place
 
 
@@ -83,7 +76,7 @@ _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 class Quiet:
-    """Tells of roots of one snapshot, once they are walked, which are quiet."""
+    """Quiet roots of one snapshot, once they are walked: loading them runs no code of the cells' and cannot fail."""
 
     def __init__(self, walk: Walk, origins: Origins) -> None:
         self._walk, self._origins = walk, origins

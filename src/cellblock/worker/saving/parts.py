@@ -23,7 +23,7 @@ from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import address_of, is_a
 from cellblock.worker.saving.losses import UNHELD, Unsaved
 from cellblock.worker.saving.objects import NEW, derived, giver_of, is_given, made_of, split
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer, refuse
+from cellblock.worker.saving.pickler import FAMILIES, REDUCERS, STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import HASHED, class_of, target_of
 
 
@@ -45,12 +45,6 @@ def _iterator(_: Saving, value: Any) -> Reduced:
     """One at its beginning without a state, as iterators of other types are written that come back as this one."""
     made, arguments, *state = value.__reduce__()
     return (made, arguments, *state) if state != [0] else (made, arguments)
-
-
-@reducer("socket.socket")
-def _socket(_: Saving, __: Any) -> Reduced:
-    """A closed one."""
-    return building.closed_socket, ()
 
 
 @family("asyncio.mixins._LoopBoundMixin")
@@ -82,26 +76,11 @@ def _module(saving: Saving, value: types.ModuleType) -> Reduced:
     return building.module, (name,)
 
 
-@reducer(LockType, RLock)
-def _lock(_: Saving, value: Any) -> Reduced:
-    return (building.lock if type(value) is LockType else building.reentrant_lock), ()
-
-
-@reducer(threading.local)
-def _local(_: Saving, value: Any) -> Reduced:
-    return threading.local, (), dict(value.__dict__)
-
-
 @family(threading.local)
 def _derived_local(_: Saving, value: Any) -> Reduced:
     """With the arguments that it was made with, which each further thread's attributes are made with."""
     given = next((one for one in gc.get_referents(value) if type(one) is tuple), ())
     return building.new_of, (threading.local, type(value), *given), dict(value.__dict__)
-
-
-@reducer(random.SystemRandom)
-def _system_random(_: Saving, __: Any) -> Reduced:
-    return random.SystemRandom, ()
 
 
 @reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
@@ -173,21 +152,6 @@ def _super(_: Saving, value: Any) -> Reduced:
     return super, (of,) if bound is None else (of, bound)
 
 
-@reducer(property)
-def _property(_: Saving, value: property) -> Reduced:
-    return building.described, (property, (value.fget, value.fset, value.fdel, value.__doc__), None)
-
-
-@family(property)
-def _derived_property(_: Saving, value: property) -> Reduced:
-    return derived(value, property, (value.fget, value.fset, value.fdel, value.__doc__))
-
-
-@family(staticmethod, classmethod)
-def _derived_wrapped(_: Saving, value: Any) -> Reduced:
-    return derived(value, staticmethod if isinstance(value, staticmethod) else classmethod, (value.__func__,))
-
-
 @reducer(staticmethod, classmethod)
 def _wrapped(_: Saving, value: Any) -> Reduced:
     attributes = {name: one for name, one in vars(value).items() if not name.startswith("__")}
@@ -212,11 +176,6 @@ def _variable(_: Saving, value: contextvars.ContextVar[Any]) -> Reduced:
 def _descriptor(_: Saving, value: Any) -> Reduced:
     at = value.__objclass__, value.__name__
     return (getattr if getattr(*at, None) is value else building.class_item), at
-
-
-@reducer(types.MethodWrapperType)
-def _wrapper(_: Saving, value: Any) -> Reduced:
-    return getattr, (value.__self__, value.__name__)
 
 
 @reducer(memoryview)
@@ -266,11 +225,6 @@ def _is_member(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), types.MemberDescriptorType)
 
 
-@reducer(struct.Struct)
-def _struct(_: Saving, value: struct.Struct) -> Reduced:
-    return struct.Struct, (value.format,)
-
-
 @reducer(type(functools.cmp_to_key(max)))
 def _key(_: Saving, value: Any) -> Reduced:
     if value.obj is not None:
@@ -297,3 +251,25 @@ def _logger(_: Saving, value: logging.Logger) -> Reduced:
     if value is logging.getLogger(value.name):
         return logging.getLogger, (value.name,) if value.name != "root" else ()
     return NotImplemented
+
+
+def _made(value: property) -> tuple[Any, ...]:
+    return value.fget, value.fset, value.fdel, value.__doc__
+
+
+REDUCERS.update({
+    "socket.socket": lambda _, __: (building.closed_socket, ()),
+    LockType: lambda _, __: (building.lock, ()),
+    RLock: lambda _, __: (building.reentrant_lock, ()),
+    functools.partial: lambda _, __: NotImplemented,
+    property: lambda _, value: (building.described, (property, _made(value), None)),
+    random.SystemRandom: lambda _, __: (random.SystemRandom, ()),
+    struct.Struct: lambda _, value: (struct.Struct, (value.format,)),
+    threading.local: lambda _, value: (threading.local, (), dict(value.__dict__)),
+    types.MethodWrapperType: lambda _, value: (getattr, (value.__self__, value.__name__)),
+})  # fmt: skip
+FAMILIES.update({
+    property: lambda _, value: derived(value, property, _made(value)),
+    staticmethod: lambda _, value: derived(value, staticmethod, (value.__func__,)),
+    classmethod: lambda _, value: derived(value, classmethod, (value.__func__,)),
+})  # fmt: skip

@@ -84,7 +84,10 @@ def _call(_: Saving, value: Call) -> Reduced:
 
 
 class Saving:
-    """Context for reducers about the group that is pickled. Where definitions lie and memory goes tells who derives."""
+    """Context for reducers about the group that is pickled.
+
+    A derived class says where the definitions of other groups lie, and where the memory of arrays goes.
+    """
 
     def __init__(
         self,

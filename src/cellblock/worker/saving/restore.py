@@ -1,4 +1,7 @@
-"""Loading: from a record to names, group by group, each after those that it needs."""
+"""Loading: from a record to names, group by group, each after those that it needs.
+
+Of a record of another version of Python, the imports and definitions of its cells can be run again.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ from cellblock.worker.saving.pickler import OF_LOADER
 from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, Source, gather
 
 _PATCH = "@patch:"
-_PROCESS, _SETTINGS = "@process", "@settings"
+_PROCESS, _SETTINGS, _SOURCES = "@process", "@settings", "@sources:"
+_OTHER = "it was saved by another version of Python, which alone can read it"
 _REMEDY = "run the cells again that made it"
 _AGAIN = "set again what its functions and classes held"
 _ITSELF = "it is being loaded, and needs this"
@@ -475,11 +479,6 @@ def _prelude(count: int) -> bytes:
     return b"\x80\x05\x95" + len(body).to_bytes(8, "little") + body
 
 
-_SOURCES = "@sources:"
-_OTHER = "it was saved by another version of Python, which alone can read it"
-_AGAIN = "run the cells again that made it"
-
-
 def sources(record: dict[str, Any], get: Get) -> dict[str, str]:
     """The sources of the session's cells by their file names, in the order they ran. Any Python reads them."""
     streams = {group["key"]: group["stream"] for group in record["groups"]}
@@ -510,5 +509,5 @@ def replay(namespace: dict[str, Any], record: dict[str, Any], *, get: Get) -> li
     rows = []
     for name, _, kind, *_ in record["names"]:
         if name not in namespace:
-            rows.append([name, kind, reasons.get(name, _OTHER), _AGAIN])
+            rows.append([name, kind, reasons.get(name, _OTHER), _REMEDY])
     return rows

@@ -32,7 +32,6 @@ from cellblock.worker.saving.work import Ended, Work
 __all__ = ["classes", "codecs", "functions", "packages", "parts", "save", "unsaved"]  # modules of reducers
 
 FORMAT = 1
-_ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
 _PREVIEW_CHARS = 200
 _LONG = 4096  # as in the walk: objects that names may share
 _MOST_LOST = 10_000
@@ -204,13 +203,13 @@ class _Snapshot:
                 sink = self.sink()
                 sink.write(SIMPLE)
                 Pickler(sink, 5).dump((*origin, list(imported.held(module))))
-                groups.append({"key": label, "stream": sink.finish(), **_ALONE})
+                groups.append(_alone(label, sink.finish()))
                 self._ambient.append([label, label])
                 self._try_later(groups[-1], defines=True)
         self._groups[:0] = groups  # first, as what needs them does when it is loaded
 
     def _save_simple(self, name: str, value: Any) -> None:
-        self._groups.append({"key": name, "stream": [self.pieces.put(SIMPLE + dumps(value, 5))], **_ALONE})
+        self._groups.append(_alone(name, [self.pieces.put(SIMPLE + dumps(value, 5))]))
         self._tell(name, name, value, plain=True)
 
     def _save_standard(self, key: str, number: int) -> bool:
@@ -223,7 +222,7 @@ class _Snapshot:
         except Exception:  # the other way tells why
             return False
         self._keep_memo(key, [number], pickler, unify(sink, pickler, 0))
-        self._groups.append({"key": key, "stream": sink.finish(), **_ALONE})
+        self._groups.append(_alone(key, sink.finish()))
         self._tell(self._labels[number], key, self._walk.values[number], plain=True)
         return True
 
@@ -465,6 +464,11 @@ class _Writing(Saving):
         if owner is not None and self.walk.reaches(owner):
             return view.nbytes, pieces.put_held(view, id(owner))
         return view.nbytes, pieces.put_all(view)
+
+
+def _alone(key: str, stream: list[str]) -> dict[str, Any]:
+    """A group that needs no other."""
+    return {"key": key, "stream": stream, "buffers": [], "needs": [], "reaches": []}
 
 
 def _in_turn(item: tuple[str, Any]) -> tuple[bool, int, str]:
