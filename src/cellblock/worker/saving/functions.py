@@ -15,7 +15,7 @@ from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import marshalled
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.objects import shared_space
-from cellblock.worker.saving.pickler import BUILDER, NUMBERS, STAND_INS, Reduced, Saving, is_full, reducer
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, REDUCERS, STAND_INS, Reduced, Saving, is_full, reducer
 
 EVERYTHING = "*"
 """Stands for every name: what the code looks up is not written in it."""
@@ -63,21 +63,11 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     return building.function, made, state, None, None, building.set_function
 
 
-@reducer(Shown)
-def _shown(_: Saving, value: Shown) -> Reduced:
-    return building.shown, (value.shown,)
-
-
 @reducer(types.CellType)
 def _cell(saving: Saving, value: types.CellType) -> Reduced:
     if id(value) not in saving.filled:
         saving.cells[id(value)] = value
     return building.cell, ()
-
-
-@reducer(CodeType)
-def _code(_: Saving, value: CodeType) -> Reduced:
-    return building.code, (marshalled(value),)
 
 
 @reducer(types.MethodType)
@@ -122,6 +112,12 @@ def _cached(saving: Saving, value: Any) -> Reduced:
         raise Unsaved(value, "a cached function without the function that it wraps", "define it again")
     made = (body, told.maxsize, bool(parameters["typed"]))
     return building.cached, made, attributes, None, None, building.set_cached
+
+
+REDUCERS.update({
+    Shown: lambda _, value: (building.shown, (value.shown,)),
+    CodeType: lambda _, value: (building.code, (marshalled(value),)),
+})  # fmt: skip
 
 
 def reached_by_code(code: CodeType, known: Container[str]) -> set[str]:

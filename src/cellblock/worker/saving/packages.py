@@ -16,7 +16,7 @@ from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import address_of, attributes_of, full_name, is_a, is_heap, mro_of, own_attributes
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.objects import giver_of, shared_space, split
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
+from cellblock.worker.saving.pickler import REDUCERS, STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import is_plain_tensor
 
 _BESIDE = 2**16
@@ -208,11 +208,6 @@ def _ufunc(_: Saving, value: Any) -> Reduced:
     raise Unsaved(value, "a function that numpy made of another", "make it again with numpy.frompyfunc")
 
 
-@reducer("numpy.finfo", "numpy.iinfo")
-def _limits(_: Saving, value: Any) -> Reduced:
-    return type(value), (value.dtype,)
-
-
 def _place(value: Any, whole: Any, start: int) -> tuple[Any, ...]:
     offset = value.ctypes.data - start if value.size else 0
     return whole, _kind(value.dtype), value.shape, value.strides, offset, bool(value.flags.writeable)
@@ -242,11 +237,6 @@ def _block(_: Saving, value: Any) -> Reduced:
     return made, (values, at, dimensions), value.refs, None, None, building.set_block_references
 
 
-@reducer("pandas._libs.internals.BlockValuesRefs")
-def _block_references(_: Saving, value: Any) -> Reduced:
-    return building.block_references, (type(value),)
-
-
 @family("pandas.Index", "pandas.core.indexes.base.Index")  # as newer and older ones tell their names
 def _index(_: Saving, value: Any) -> Reduced:
     references = vars(value).get("_references")  # those without memory of their own work theirs out
@@ -254,12 +244,6 @@ def _index(_: Saving, value: Any) -> Reduced:
         return NotImplemented
     made, arguments, *_rest = value.__reduce__()
     return made, arguments, references, None, None, building.set_index_references
-
-
-@reducer("pandas.core.internals.managers.SingleBlockManager")
-def _series(_: Saving, value: Any) -> Reduced:
-    """By its block, which knows what it shares; its own way goes by the block's values."""
-    return type(value), (value.blocks[0], value.axes[0])
 
 
 @family("matplotlib.cbook.CallbackRegistry")
@@ -293,3 +277,14 @@ def _storage(_: Saving, storage: Any) -> Reduced:
         return NotImplemented
     size = storage.nbytes()
     return building.storage, (ctypes.string_at(storage.data_ptr(), size) if size else b"",)
+
+
+REDUCERS.update({
+    "numpy.finfo": lambda _, value: (type(value), (value.dtype,)),
+    "numpy.iinfo": lambda _, value: (type(value), (value.dtype,)),
+    "pandas._libs.internals.BlockValuesRefs": lambda _, value: (building.block_references, (type(value),)),
+    # by its block, which knows what it shares: its own way goes by the block's values
+    "pandas.core.internals.managers.SingleBlockManager": lambda _, value: (
+        type(value), (value.blocks[0], value.axes[0]),
+    ),
+})  # fmt: skip
