@@ -13,6 +13,7 @@ from typing import Any
 
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving import building, imported, settings
+from cellblock.worker.saving.losses import Unsaved, advice
 from cellblock.worker.saving.pickler import Reduced, Saving, reducer, registered
 
 _NAME = "cellblock"
@@ -66,6 +67,8 @@ def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
     if _is_closed(value):
         attributes = {"row_factory": value.row_factory, "text_factory": value.text_factory}
         return building.closed_database, (), attributes, None, None, building.set_foreign
+    if dict(databases_of(value))["main"]:  # where `losses` could not tell
+        raise Unsaved(value, *advice(value))
     found = connected(value)
     saving.notes += [(value, what, remedy) for what, remedy in found.left_out]
     arguments = found.options, found.databases, found.settings

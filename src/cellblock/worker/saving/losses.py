@@ -112,7 +112,8 @@ def _has_file(connection: Any) -> bool:
 
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
-    return any(name == "main" and file for _, name, file in cursor.execute("pragma database_list").fetchall())
+    listed = cursor.execute("pragma database_list").fetchall()
+    return any(name in ("main", b"main") and file[:1] in ("/", b"/") for _, name, file in listed)
 
 
 def _is_free(lock: Any) -> bool:

@@ -309,9 +309,10 @@ class _Snapshot:
         try:
             if not plain:
                 self.work.begin(f"show {name}", value)
-            size, preview = _size(value), _preview(value)
+            size, preview = _size(value), represent(value, max_chars=_PREVIEW_CHARS)
         except Ended as ended:
             size, preview = 0, f"<no repr: {ended}>"
+        preview = _ADDRESS.sub("", preview)  # which is another in each process
         self._names.append([name, key, sayable(type_of(value)), size, sayable(preview)])
 
     def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
@@ -510,11 +511,3 @@ def _size(value: object) -> int:
         return getsizeof(value, 0)
     except BaseException:  # an object's own __sizeof__ may do anything
         return 0
-
-
-def _preview(value: object) -> str:
-    """A short text of a value, without addresses, which are others in each process."""
-    try:
-        return _ADDRESS.sub("", represent(value, max_chars=_PREVIEW_CHARS))
-    except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
-        return f"<no repr: {qualname_of(type(error))}>"
