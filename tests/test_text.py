@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
 import pydantic
@@ -207,6 +208,9 @@ HOLDERS: dict[str, Any] = {
     "a dict": lambda: {n: (Item(),) for n in range(50_000)},
     "a set": lambda: {(n, Item()) for n in range(50_000)},
     "a frozenset": lambda: frozenset(Item() for _ in range(50_000)),
+    "a deque": lambda: deque(Item() for _ in range(50_000)),
+    "an ordered dict": lambda: OrderedDict((n, Item()) for n in range(50_000)),
+    "a default dict": lambda: defaultdict(list, {n: Item() for n in range(50_000)}),
 }
 
 
@@ -229,6 +233,13 @@ def test_whole_number_is_what_ascii_digits_say(text: str, number: int | None) ->
     assert whole_number(text, 99) == number
 
 
+def test_a_container_nested_too_deep_for_repr_has_a_beginning() -> None:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    assert represent(value, max_chars=100) == f"{'[' * 100}… the rest is cut"
+
+
 def test_the_beginning_of_a_container_is_that_of_its_repr() -> None:
     parts = [set(), (), {}, frozenset(), [], (1,), {1: {2}}, "a'b", b"x", -1.5, None, frozenset({3}), bytearray(b"y")]
     for value in (parts * 1_000, dict.fromkeys(range(1_000), parts)):
@@ -239,6 +250,11 @@ def test_a_container_that_holds_itself_is_written_as_python_writes_it() -> None:
     value: list[Any] = [1]
     value.append(value)
     assert represent(value, max_chars=100) == repr(value) == "[1, [...]]"
+    for made in (deque([1]), OrderedDict(), defaultdict(list)):
+        held: Any = made
+        held.append(made) if type(made) is deque else held.update(me=made)
+        assert represent(made, max_chars=100) == repr(made)
+        assert repr([[made]] * 1_000).startswith(represent([[made]] * 1_000, max_chars=100)[:75])
 
 
 @pytest.mark.parametrize("leaves", LEAVES, ids=lambda kind: kind.__name__)

@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, wraps
 from itertools import chain, cycle, repeat
@@ -237,14 +238,20 @@ _WRITTEN = {
     id(set): ("{", "}"),
     id(frozenset): ("frozenset({", "})"),
     id(dict): ("{", "}"),
+    id(deque): ("deque([", "])"),
+    id(OrderedDict): ("OrderedDict([", "])") if sys.version_info < (3, 12) else ("OrderedDict({", "})"),
+    id(defaultdict): ("defaultdict({}, {{", "})"),
 }
 """The types whose parts are looked at, and what stands around these."""
+_AGAIN = {id(set): "set(...)", id(deque): "[...]", id(OrderedDict): "...", id(defaultdict): "defaultdict(...)"}
+"""What stands for one of them within itself, where that is not what stands around its parts."""
+_DICTS = frozenset(map(id, (dict, defaultdict, *((OrderedDict,) if sys.version_info >= (3, 12) else ()))))
 _TEXTS = frozenset(map(id, (str, bytes, bytearray)))
 
 
 def _is_larger(value: object, max_chars: int) -> bool:
     """True if built-in containers hold so many items, characters and digits that they are not written out whole."""
-    most, level = _TIMES * max_chars, list[Any]((value,))
+    most, level, met = _TIMES * max_chars, list[Any]((value,)), set[int]()
     parts = min(most // 2, _PARTS)
     for _ in range(DEEPEST):
         kinds = set(map(id, map(type, level)))
@@ -253,9 +260,13 @@ def _is_larger(value: object, max_chars: int) -> bool:
         if kinds & _TEXTS:
             most -= sum(len(one) for one in level if id(type(one)) in _TEXTS)
         parts -= sum(len(one) for one in level if id(type(one)) in _WRITTEN)
-        if most < 0 or parts < 0 or not kinds & _WRITTEN.keys():
+        holders = {id(one) for one in level if id(type(one)) in _WRITTEN}
+        if most < 0 or parts < 0 or holders <= met:
             break
+        met |= holders
         level = [part for one in level for part in _parts(one)]
+    else:
+        return True  # it is nested too deep for `repr`
     return most < 0 or parts < 0
 
 
@@ -266,8 +277,10 @@ def _leaf(value: Any, most: int) -> str:
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    if type(value) is dict:
+    if id(type(value)) in _DICTS:
         return chain.from_iterable(value.items())
+    if type(value) is OrderedDict:
+        return value.items()
     return value if id(type(value)) in _WRITTEN else ()
 
 
@@ -281,10 +294,11 @@ def _beginning(value: object, most: int) -> str:
             around = _WRITTEN.get(id(type(part)))
             around = around if around and part else None
             if around and id(part) in open_:
-                piece = next(separators) + ("set(...)" if type(part) is set else "...".join(around))
+                piece = next(separators) + _AGAIN.get(id(type(part)), "...".join(around))
             elif around:
-                piece = next(separators) + around[0]
-                follow = cycle((": ", ", ")) if type(part) is dict else repeat(", ")
+                begin = around[0].format(_leaf(part.default_factory, most)) if type(part) is defaultdict else around[0]
+                piece = next(separators) + begin
+                follow = cycle((": ", ", ")) if id(type(part)) in _DICTS else repeat(", ")
                 comma = "," if type(part) is tuple and len(part) == 1 else ""
                 open_[id(part)] = (iter(_parts(part)), chain(("",), follow), comma + around[1])
             else:

@@ -22,9 +22,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cellblock.worker.saving import WrongVersion, imported, load, replay, save, sources
+from cellblock.worker.saving import WrongVersion, ambient, imported, load, replay, save, sources
 from cellblock.worker.saving.codecs import codec
-from cellblock.worker.saving.memory import address_of
+from cellblock.worker.saving.facts import address_of
 from cellblock.worker.saving.pickler import registered
 
 World = dict[str, Any]
@@ -549,3 +549,30 @@ def test_copies_of_worlds_are_apart(shelf: Shelf) -> None:
     before = copy.deepcopy(record)
     load(new_world(), record, get=shelf.get)
     assert record == before
+
+
+# ----------------------------------------------------------------------------- sources of cells
+
+
+def _sources(numbers: list[int], monkeypatch: pytest.MonkeyPatch) -> dict[int, list[str]]:
+    """The labels that these cells' sources are saved under, and whose are under each."""
+    lines = {f"<cell {number}>": (2, None, [f"{number}\n"], f"<cell {number}>") for number in numbers}
+    monkeypatch.setattr(linecache, "cache", {"other.py": (1, None, ["\n"], "other.py"), **lines})
+    found = {label: get() for label, get in ambient.collect({}) if label.startswith("sources:")}
+    return {int(label.removeprefix("sources:")): list(block) for label, block in found.items()}
+
+
+def test_sources_of_many_cells_are_few_blocks_in_the_order_in_which_they_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = list(range(1, 1001))
+    random.Random(0).shuffle(numbers)
+    found = _sources(numbers, monkeypatch)
+    assert len(found) <= 3 + 16
+    names = [name for _, block in sorted(found.items()) for name in block]
+    assert names == [f"<cell {number}>" for number in range(1, 1001)]
+
+
+def test_a_new_cell_changes_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _sources(list(range(1, 700)), monkeypatch)
+    after = _sources(list(range(1, 701)), monkeypatch)
+    assert [number for number in after if after[number] != before.get(number)] == [688]
+    assert after.keys() == before.keys()

@@ -3,6 +3,8 @@
 # lost: registered functions and collations of busy | functions and collations | register them
 # lost: cur | a cursor | fetchall()
 # lost: ondisk | an open database | keep its path
+# lost: odd | an open database | keep its path
+# lost: other | an open database | keep its path
 # %%
 import sqlite3
 db = sqlite3.connect(':memory:')
@@ -10,6 +12,8 @@ db.execute('create table t(a, b)'); db.executemany('insert into t values(?, ?)',
 db.row_factory = sqlite3.Row
 app = {'db': db}
 ondisk = sqlite3.connect('f.db')
+odd = sqlite3.connect('h.db'); odd.text_factory = bytes
+other = sqlite3.connect('i.db'); other.text_factory = lambda text: None
 shut = sqlite3.connect('g.db'); shut.row_factory = sqlite3.Row; shut.close()
 def is_closed(one):
     try: one.execute('select 1')

@@ -1,5 +1,5 @@
 # lost: tf | an open file | with statement
-# lost: zf | zf.fp: an open file | with statement
+# lost: zf | an open archive | with statement
 # lost: td | a directory that is removed | mkdtemp
 # %%
 import tempfile, zipfile, shelve, os

@@ -9,6 +9,7 @@ import sys
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import EnumType
 from fractions import Fraction
@@ -79,6 +80,8 @@ class Describing:
         elif (name := self._known.get(id(value))) is not None:
             is_tool = self._world.tools.get(name) is value
             node.kind, node.data, node.shared = "tool" if is_tool else "known", name, False
+        elif (row := _ROWS.get(id(kind))) is not None:
+            row.describe(graph, node)
         elif (write := _WRITERS.get(id(kind))) is not None:
             write(self, graph, node)
         elif kind is Module:
@@ -119,23 +122,6 @@ class Describing:
                 node, one, f"[{key!r}]" if (type(key) is str or type(key) is int) and len(str(key)) < 60 else "[…]"
             )
 
-    def _default(self, graph: Graph, node: Node) -> None:
-        node.kind = "defaultdict"
-        graph.child(node, node.value.default_factory, ".default_factory")
-        graph.child(node, dict(dict.items(node.value)))
-
-    def _deque(self, graph: Graph, node: Node) -> None:
-        node.kind, node.data = "deque", node.value.maxlen
-        graph.child(node, list(node.value))
-
-    def _bytearray(self, _graph: Graph, node: Node) -> None:
-        node.kind, node.data = "value", node.value
-
-    def _slice(self, graph: Graph, node: Node) -> None:
-        node.kind = "slice"
-        for part in ("start", "stop", "step"):
-            graph.child(node, getattr(node.value, part), f".{part}")
-
     def _cell(self, graph: Graph, node: Node) -> None:
         node.kind = "cell"
         try:
@@ -143,22 +129,6 @@ class Describing:
         except ValueError:  # nothing was bound yet
             return
         graph.child(node, content)
-
-    def _pattern(self, _graph: Graph, node: Node) -> None:
-        node.kind, node.data, node.shared = "pattern", [node.value.pattern, node.value.flags], False
-
-    def _random(self, _graph: Graph, node: Node) -> None:
-        version, internal, gauss = node.value.getstate()
-        node.kind, node.data = "random", [version, list(internal), gauss]
-
-    def _alias(self, graph: Graph, node: Node) -> None:
-        node.kind, node.shared = "alias", False
-        graph.child(node, node.value.__origin__)
-        graph.child(node, node.value.__args__)
-
-    def _union(self, graph: Graph, node: Node) -> None:
-        node.kind, node.shared = "union", False
-        graph.child(node, node.value.__args__)
 
     # ------------------------------------------------------------------------------ what is called
 
@@ -198,21 +168,11 @@ class Describing:
         found = dict(function.__annotations__)
         return {name: one for name, one in found.items() if type(one) is str or one is None or id(one) in self._known}
 
-    def _method(self, graph: Graph, node: Node) -> None:
-        node.kind = "method"
-        graph.child(node, node.value.__func__, ".__func__")
-        graph.child(node, node.value.__self__, ".__self__")
-
     def _partial(self, graph: Graph, node: Node) -> None:
         node.kind = "partial"
         graph.child(node, type(node.value))
         for part in ("func", "args", "keywords"):
             graph.child(node, self._world.calls.original(getattr(node.value, part)), f".{part}")
-
-    def _cached(self, graph: Graph, node: Node) -> None:
-        given = node.value.cache_parameters()
-        node.kind, node.data = "cached", [given["maxsize"], given["typed"]]
-        graph.child(node, node.value.__wrapped__, ".__wrapped__")
 
     def _member(self, node: Node, value: Any) -> None:
         """A function, class or object of a module's, by its name there."""
@@ -388,19 +348,48 @@ def _not_kept(value: Any) -> NotKept:
     return NotKept(f"a {type_name(value)}, which has no portable form", _FEW)
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A type whose objects are told by data, and by parts: names of attributes, and a container that they are as."""
+
+    kind: str
+    data: Callable[[Any], Any] = lambda _: None
+    parts: tuple[str, ...] = ()
+    content: Callable[[Any], Any] | None = None
+    shared: bool = True
+
+    def describe(self, graph: Graph, node: Node) -> None:
+        node.kind, node.data, node.shared = self.kind, self.data(node.value), self.shared
+        for part in self.parts:
+            graph.child(node, getattr(node.value, part), f".{part}")
+        if self.content is not None:
+            graph.child(node, self.content(node.value))
+
+
+def _state_of(value: Random) -> list[Any]:
+    version, internal, gauss = value.getstate()
+    return [version, list(internal), gauss]
+
+
+_ROWS: dict[int, _Row] = {
+    id(bytearray): _Row("value", data=lambda value: value),
+    id(defaultdict): _Row("defaultdict", parts=("default_factory",), content=lambda value: dict(dict.items(value))),
+    id(deque): _Row("deque", data=lambda value: value.maxlen, content=list),
+    id(functools._lru_cache_wrapper): _Row(
+        "cached",
+        data=lambda value: [value.cache_parameters()[name] for name in ("maxsize", "typed")],
+        parts=("__wrapped__",),
+    ),
+    id(Random): _Row("random", data=_state_of),
+    id(re.Pattern): _Row("pattern", data=lambda value: [value.pattern, value.flags], shared=False),
+    id(slice): _Row("slice", parts=("start", "stop", "step")),
+    id(types.GenericAlias): _Row("alias", parts=("__origin__", "__args__"), shared=False),
+    id(types.MethodType): _Row("method", parts=("__func__", "__self__")),
+    id(types.UnionType): _Row("union", parts=("__args__",), shared=False),
+}
 _WRITERS: dict[int, Callable[[Describing, Graph, Node], None]] = {
     **dict.fromkeys(_ITEMS, Describing._items),
     **dict.fromkeys(_PAIRS, Describing._pairs),
-    id(defaultdict): Describing._default,
-    id(deque): Describing._deque,
-    id(bytearray): Describing._bytearray,
-    id(slice): Describing._slice,
     id(types.CellType): Describing._cell,
-    id(re.Pattern): Describing._pattern,
-    id(Random): Describing._random,
-    id(types.GenericAlias): Describing._alias,
-    id(types.UnionType): Describing._union,
     id(types.FunctionType): Describing._function,
-    id(types.MethodType): Describing._method,
-    id(functools._lru_cache_wrapper): Describing._cached,
 }

@@ -196,25 +196,22 @@ class _Reading:
         self._drain()
         return frozenset(parts)
 
-    def _pairs(self, kind: Callable[[], Any]) -> Callable[[_Ref, Any, list[_Ref]], Any]:
-        def make(ref: _Ref, data: Any, children: list[_Ref]) -> Any:
-            made = kind()
+    def _pairs(self, kind: Callable[[], Any], ref: _Ref, data: Any, children: list[_Ref]) -> Any:
+        made = kind()
 
-            def put(keys: list[Any], values: list[Any]) -> None:
-                for key, value in zip(keys, values, strict=True):
-                    made[key] = value
+        def put(keys: list[Any], values: list[Any]) -> None:
+            for key, value in zip(keys, values, strict=True):
+                made[key] = value
 
-            def fill() -> None:
-                keys, values = self._all(children[::2]), self._all(children[1::2])
-                self._fill(ref, lambda: put(keys, values), late=True)
+        def fill() -> None:
+            keys, values = self._all(children[::2]), self._all(children[1::2])
+            self._fill(ref, lambda: put(keys, values), late=True)
 
-            if data is None:
-                self._fill(ref, fill)
-            else:
-                put(*data)
-            return made
-
-        return make
+        if data is None:
+            self._fill(ref, fill)
+        else:
+            put(*data)
+        return made
 
     def _defaultdict(self, ref: _Ref, _data: Any, children: list[_Ref]) -> Any:
         made: defaultdict[Any, Any] = defaultdict(self.object(children[0]))
@@ -398,9 +395,9 @@ _MAKERS: dict[str, _Make] = {
     "tuple": _Reading._tuple,
     "set": _Reading._set,
     "frozenset": _Reading._frozenset,
-    "dict": lambda reading, *given: reading._pairs(dict)(*given),
-    "Counter": lambda reading, *given: reading._pairs(Counter)(*given),
-    "OrderedDict": lambda reading, *given: reading._pairs(OrderedDict)(*given),
+    "dict": lambda reading, *given: reading._pairs(dict, *given),
+    "Counter": lambda reading, *given: reading._pairs(Counter, *given),
+    "OrderedDict": lambda reading, *given: reading._pairs(OrderedDict, *given),
     "defaultdict": _Reading._defaultdict,
     "deque": _Reading._deque,
     "slice": lambda reading, ref, data, children: slice(*reading._all(children)),

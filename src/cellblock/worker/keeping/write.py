@@ -26,22 +26,10 @@ _qualname_of: Any = type.__dict__["__qualname__"].__get__
 _PREVIEW = 200
 _DEFINING = ("function", "class", "namedtuple")
 _OWN = ("instance", "error")
-_SHOWN = frozenset(
-    (
-        "value",
-        "array",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "frozenset",
-        "Counter",
-        "OrderedDict",
-        "defaultdict",
-        "deque",
-        "slice",
-    )
-)
+_SHOWN = frozenset((
+    "value", "array", "list", "tuple", "dict", "set", "frozenset", "Counter", "OrderedDict", "defaultdict", "deque",
+    "slice",
+))  # fmt: skip
 """Kinds of nodes whose `repr` is no code of the cells', and tells no address of this process."""
 
 Put = Callable[[bytes], str]

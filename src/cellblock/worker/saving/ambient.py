@@ -52,8 +52,7 @@ def collect(
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Labels, and what gives the value of each; None for nothing to save."""
     yield "random", random.getstate
-    filters = list(warnings.filters)
-    yield "warnings", lambda: filters
+    yield "warnings", _giving(list(warnings.filters))
     yield "process", _process
     yield "settings", lambda: settings.changed(standing, chain(*map(dict.values, blocks().values()))) or None
     yield "copyreg", lambda: _reducers(namespace) or None
@@ -62,30 +61,34 @@ def collect(
     bound = {name: value for name, value in list(namespace.items()) if _is_set(name, value)}
     if declared is not None:
         del bound[_DECLARATIONS]
-        yield "types", lambda: list(declared)
+        yield "types", _giving(list(declared))
     for kind, values in (("name", bound), ("type", declared or {})):
         for name, value in values.items():
-            yield f"{kind}:{name}", lambda value=value: (value,)  # type: ignore[misc]
+            yield f"{kind}:{name}", _giving((value,))
     for number, some in enumerate(_in_order(namespace)):
-        yield f"{ORDER}:{number:06}", lambda some=some: some  # type: ignore[misc]
+        yield f"{ORDER}:{number:06}", _giving(some)
     yield "modules", lambda: _modules(namespace) or None
     held = namespace.get("__builtins__")
     last = names_in(held).get("_") if is_a(held, types.ModuleType) else None
     if last is not None:
-        yield "last", lambda: (last,)
+        yield "last", _giving((last,))
     for number, block in _volumes(blocks()).items():
-        yield f"sources:{number}", lambda block=block: block  # type: ignore[misc]
+        yield f"sources:{number}", _giving(block)
     yield "levels", lambda: dict(logging._levelToName)
     loggers: list[tuple[str, Any]] = [("root", logging.root), *logging.root.manager.loggerDict.items()]
     for name, logger in loggers:
         if type(name) is str and is_a(logger, logging.Logger):
-            yield f"logger:{name}", lambda logger=logger: _logger(logger) if _is_set_up(logger) else None  # type: ignore[misc]
-    for label, module, get in _OF_PACKAGES:
+            yield f"logger:{name}", partial(_logger, logger)
+    for label, (module, get, _) in settings.PACKAGES.items():
         found = sys.modules.get(module)
         if found is not None:
-            yield label, lambda get=get, found=found: get(found)  # type: ignore[misc]
+            yield label, partial(get, found)
         elif type(waiting := hook_of(module)) is partial and waiting.func is _put:  # it was saved, and is not yet put
-            yield label, lambda waiting=waiting: waiting.args[1]  # type: ignore[misc]
+            yield label, _giving(waiting.args[1])
+
+
+def _giving(value: Any) -> Callable[[], Any]:
+    return lambda: value
 
 
 def _modules(namespace: dict[str, Any]) -> dict[str, types.ModuleType]:
@@ -174,7 +177,7 @@ def apply(label: str, value: Any, namespace: dict[str, Any]) -> None:
     elif kind == "logger":
         _set_logger(logging.getLogger(name if name != "root" else None), value)
     else:
-        module, put = next((module, _PUT[one]) for one, module, _ in _OF_PACKAGES if one == label)
+        module, _, put = settings.PACKAGES[label]
         on_import(module, partial(_put, put, value))
 
 
@@ -264,14 +267,12 @@ def _set_warnings(value: list[Any]) -> None:
     warnings._filters_mutated()  # type: ignore[attr-defined]
 
 
-def _is_set_up(logger: logging.Logger) -> bool:
-    """True if a logger is otherwise than it is made, or a library leaves it."""
+def _logger(logger: logging.Logger) -> dict[str, Any] | None:
+    """The settings of a logger; None where it is as it is made, or a library leaves it."""
     handlers = [one for one in logger.handlers if type(one) is not logging.NullHandler]
     level = logger.level != (logging.WARNING if logger is logging.root else logging.NOTSET)
-    return bool(level or handlers or logger.filters or logger.disabled or not logger.propagate)
-
-
-def _logger(logger: logging.Logger) -> dict[str, Any]:
+    if not (level or handlers or logger.filters or logger.disabled or not logger.propagate):
+        return None
     return {name: getattr(logger, name) for name in ("level", "propagate", "disabled", "handlers", "filters")}
 
 
@@ -287,69 +288,13 @@ def _set_levels(value: dict[int, str]) -> None:
             logging.addLevelName(number, name)
 
 
-def _set_context(module: Any, value: Any) -> None:
-    module.setcontext(value)
-
-
-def _numpy(module: Any) -> dict[str, Any]:
-    return {"print": dict(module.get_printoptions()), "errors": module.geterr()}
-
-
-def _set_numpy(module: Any, value: dict[str, Any]) -> None:
-    module.set_printoptions(**value["print"])
-    module.seterr(**value["errors"])
-
-
-def _matplotlib(module: Any) -> dict[str, Any]:
-    """Settings that differ from those of the files. Not the backend, whose mere reading may load one."""
-    stands = module.rcParamsOrig
-    held = {name: dict.__getitem__(module.rcParams, name) for name in module.rcParams if not name.startswith("backend")}
-    return {name: value for name, value in held.items() if dict.get(stands, name) != value}
-
-
-def _pandas(module: Any) -> dict[str, Any]:
-    found = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, option in module._registered_options.items():
-            value = module.get_option(name)
-            if value is not option.defval and value != option.defval:
-                found[name] = value
-    return found
-
-
-def _set_pandas(module: Any, value: dict[str, Any]) -> None:
-    with warnings.catch_warnings():  # of options that are on their way out
-        warnings.simplefilter("ignore")
-        for name, one in value.items():
-            if module.get_option(name) != one:
-                module.set_option(name, one)
-
-
-_OF_PACKAGES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
-    ("numpy.random", "numpy.random", lambda module: module.get_state(legacy=False)),
-    ("numpy", "numpy", _numpy),
-    ("decimal", "decimal", lambda module: module.getcontext()),
-    ("matplotlib", "matplotlib", _matplotlib),
-    ("pandas", "pandas._config.config", _pandas),
-    ("torch", "torch", lambda module: module.get_rng_state()),
-)
-"""Label, module, and how what it keeps is read."""
-_PUT: dict[str, Callable[[Any, Any], object]] = {
-    "numpy.random": lambda module, value: module.set_state(value),
-    "numpy": _set_numpy,
-    "decimal": _set_context,
-    "matplotlib": lambda module, value: module.rcParams.update(value),
-    "pandas": _set_pandas,
-    "torch": lambda module, value: module.set_rng_state(value),
-}
 _APPLIED: dict[str, Callable[[Any], object]] = {
     "random": random.setstate,
     "warnings": _set_warnings,
     "process": _set_process,
     "modules": sys.modules.update,
     "settings": settings.apply,
-    "signals": settings.set_handlers,
+    "signals": lambda found: settings.apply({"signals": found}),  # of older records
     "copyreg": copyreg.dispatch_table.update,
     "levels": _set_levels,
     "codecs": registered.update,

@@ -15,19 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from gc import get_referents
-from importlib import import_module
-from types import (
-    CellType,
-    CodeType,
-    FunctionType,
-    MappingProxyType,
-    MethodType,
-    ModuleType,
-)
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 from cellblock.worker.references import Shown, referred
-from cellblock.worker.saving.facts import told
+from cellblock.worker.saving.facts import HEAP, told
 
 _OF_TYPES = {
     kind.__name__: kind
@@ -40,9 +32,9 @@ for _value in ({}.keys(), {}.values(), {}.items(), iter(()), iter([]), iter({}),
     _OF_TYPES[type(_value).__name__] = type(_value)
 
 
-def attribute(module: str, path: str) -> Any:
+def attribute(name: str, path: str) -> Any:
     """Attribute of a module, imported if need be, under a dotted path."""
-    found: Any = _imported(module)
+    found: Any = module(name)
     for part in path.split("."):
         found = getattr(found, part)
     return found
@@ -57,9 +49,6 @@ def module(name: str) -> ModuleType:
         except (Exception, SystemExit) as error:  # of the module's own code
             raise ImportError(f"import {name} fails: {told(error)}", name=name) from error.with_traceback(None)
     return sys.modules[name]
-
-
-_imported = module
 
 
 def bound(space: dict[str, Any], name: str, value: Any) -> Any:
@@ -562,7 +551,7 @@ def set_index_references(index: Any, references: Any) -> None:
 
 def storage(data: bytes) -> Any:
     """The memory of tensors."""
-    torch: Any = import_module("torch")
+    torch: Any = module("torch")
     made = torch.UntypedStorage(len(data))
     if data:
         ctypes.memmove(made.data_ptr(), data, len(data))
@@ -573,7 +562,7 @@ def tensor(
     kind: str, memory: Any, dtype: Any, offset: int, shape: tuple[int, ...], stride: tuple[int, ...], needs_grad: bool
 ) -> Any:
     """A tensor over part of a storage."""
-    torch: Any = import_module("torch")
+    torch: Any = module("torch")
     made = torch.empty(0, dtype=dtype).set_(memory, offset, shape, stride)
     if kind == "Parameter":
         return torch.nn.Parameter(made, needs_grad)
@@ -587,76 +576,14 @@ def set_tensor(made: Any, rest: tuple[Any, dict[str, Any]]) -> None:
 
 
 BUILDERS: tuple[Callable[..., Any], ...] = (
-    attribute,
-    module,
-    hidden_type,
-    code,
-    cell,
-    function,
-    set_function,
-    fill_cells,
-    class_,
-    set_class,
-    set_enum,
-    set_later,
-    enum_member,
-    method,
-    instance_of,
-    set_exception,
-    proxy,
-    view,
-    lock,
-    reentrant_lock,
-    weak,
-    dead,
-    weak_proxy,
-    cached,
-    set_cached,
-    variable,
-    stream_of,
-    weak_values,
-    weak_items,
-    described,
-    slice_of,
-    fill_space,
-    named,
-    small_array,
-    array_view,
-    mapped,
-    set_state,
-    database,
-    by_codec,
-    class_space,
-    class_item,
-    weak_method,
-    weak_of,
-    set_decoder,
-    foreign_class,
-    set_foreign,
-    block_references,
-    set_block_references,
-    set_index_references,
-    new_of,
-    set_content,
-    mapped_part,
-    storage,
-    tensor,
-    set_tensor,
-    package,
-    closed_file,
-    closed_socket,
-    match,
-    made_by,
-    set_parts,
-    databases,
-    referred,
-    shown,
-    bound,
-    objects,
-    set_objects,
-    closed_database,
-    ended,
-)
+    attribute, module, hidden_type, code, cell, function, set_function, fill_cells, class_, set_class, set_enum,
+    set_later, enum_member, method, instance_of, set_exception, proxy, view, lock, reentrant_lock, weak, dead,
+    weak_proxy, cached, set_cached, variable, stream_of, weak_values, weak_items, described, slice_of, fill_space,
+    named, small_array, array_view, mapped, set_state, database, by_codec, class_space, class_item, weak_method,
+    weak_of, set_decoder, foreign_class, set_foreign, block_references, set_block_references, set_index_references,
+    new_of, set_content, mapped_part, storage, tensor, set_tensor, package, closed_file, closed_socket, match,
+    made_by, set_parts, databases, referred, shown, bound, objects, set_objects, closed_database, ended,
+)  # fmt: skip
 """Those that need nothing of the loading itself. `Loader` adds its own after them."""
 
 
@@ -669,11 +596,9 @@ def _silence(bases: tuple[type, ...]) -> list[tuple[type, Any]]:
 
 
 def _hooked(base: type) -> bool:
-    return "__init_subclass__" in vars(base) and bool(base.__flags__ & _HEAP)
+    return "__init_subclass__" in vars(base) and bool(base.__flags__ & HEAP)
 
 
 def _nothing(_: Any, /, **__: Any) -> None:
     pass
 
-
-_HEAP = 1 << 9

@@ -1,4 +1,7 @@
-"""Sets and dicts whose keys lead back to them, and have a `__hash__` in Python: it may need what such a key holds."""
+"""Objects that lead back to themselves; sets and dicts among them whose keys have a `__hash__` in Python.
+
+Such a hash may need what the key holds, so these tables are filled last.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +12,23 @@ from typing import Any
 
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import is_a, own_attributes
-from cellblock.worker.saving.groups import circles
 from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.walk import (
     ARRAY,
-    ATOM,
-    CACHED,
-    CLASS,
-    FUNCTION,
+    DEFINED,
+    EARLY,
+    ENTERED,
     HASHED,
-    INLINE,
-    LEAF,
-    MEMBER,
-    PLAIN,
-    PROXY,
     SPACE,
-    TEXT,
-    TIME,
     TUPLE,
+    VALUES,
     Walk,
-    is_class,
     of_array,
     parts_of_class,
 )  # fmt: skip
 
-_ENTERED = frozenset((ARRAY, CACHED, HASHED, INLINE, LEAF, PLAIN, PROXY, TUPLE))
-_DEFINED = frozenset((CLASS, FUNCTION))
-_SPECIAL = _DEFINED | {ARRAY}
+_SPECIAL = DEFINED | {ARRAY}
 _TABLES = (dict, set, frozenset)
-_EARLY = frozenset((ATOM, MEMBER, TEXT, TIME))
-_ATOMS = frozenset(map(id, (type(None), bool, int, float, str, bytes)))
 
 
 class Circles:
@@ -118,7 +108,7 @@ class Circles:
         found = gc.get_referents(*usual)
         if len(usual) < len(objects):
             for one in objects:
-                if is_class(one):
+                if is_a(one, type):
                     found += parts_of_class(one)
                 elif type(one) is FunctionType:
                     found += [one.__closure__, one.__defaults__, one.__kwdefaults__, one.__dict__]
@@ -131,9 +121,9 @@ class Circles:
         return [
             one
             for one in found
-            if (kind := kind_of(id(type(one)))) in _ENTERED
+            if (kind := kind_of(id(type(one)))) in ENTERED
             or (kind == SPACE and not self._walk.is_namespace(one))
-            or (kind in _DEFINED and id(one) in self._walk.definitions)
+            or (kind in DEFINED and id(one) in self._walk.definitions)
         ]
 
     def _kind(self, one: Any) -> int:
@@ -145,7 +135,7 @@ class Circles:
 
     def _is_early(self, held: Any) -> bool:
         kind = self._kind(held)
-        return kind in _EARLY or (kind == TUPLE and type(held) is tuple and all(map(self._is_early, held)))
+        return kind in EARLY or (kind == TUPLE and type(held) is tuple and all(map(self._is_early, held)))
 
 
 def _numbered(edges: dict[int, set[int]]) -> dict[int, int]:
@@ -162,7 +152,7 @@ def _parts(key: Any) -> Iterable[Any]:
 def _keys(one: Any) -> Iterable[Any]:
     """The members or keys of a set or dict, where these are more than text and numbers."""
     base: Any = next((kind for kind in _TABLES if is_a(one, kind)), None)
-    if base is None or _ATOMS.issuperset(map(id, map(type, base.__iter__(one)))):
+    if base is None or VALUES.issuperset(map(id, map(type, base.__iter__(one)))):
         return ()
     keys: Iterable[Any] = base.__iter__(one)
     return keys
@@ -176,3 +166,49 @@ def _has_hash(key: Any, attributes: dict[str, Any]) -> bool:
         return hash(bare) == hash(key)
     except Exception:  # whatever it answers where attributes are missing
         return False
+
+
+def circles(edges: dict[int, set[int]]) -> list[list[int]]:
+    """Strongly connected components, each after those it leads to: Tarjan's algorithm, without recursion."""
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    found: list[list[int]] = []
+    for start in edges:
+        if start in order:
+            continue
+        work: list[tuple[int, Any]] = [(start, iter(sorted(edges[start])))]
+        order[start] = low[start] = len(order)
+        stack.append(start)
+        on_stack.add(start)
+        while work:
+            here, following = work[-1]
+            advanced = False
+            for one in following:
+                if one not in edges:  # it needs nothing
+                    continue
+                if one not in order:
+                    order[one] = low[one] = len(order)
+                    stack.append(one)
+                    on_stack.add(one)
+                    work.append((one, iter(sorted(edges.get(one, ())))))
+                    advanced = True
+                    break
+                if one in on_stack:
+                    low[here] = min(low[here], order[one])
+            if advanced:
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[here])
+            if low[here] == order[here]:
+                circle = []
+                while True:
+                    one = stack.pop()
+                    on_stack.discard(one)
+                    circle.append(one)
+                    if one == here:
+                        break
+                found.append(circle)
+    return found

@@ -11,11 +11,10 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from cellblock.worker.references import RUNNER
 from cellblock.worker.saving import building
 from cellblock.worker.saving.facts import is_a, is_heap, module_of, name_of, names_in, qualname_of
 from cellblock.worker.saving.imported import is_library
-from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
+from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, reducer
 from cellblock.worker.saving.walk import VARIABLES
 
@@ -29,11 +28,9 @@ _OF_MEMBERS = (
 
 @family(type)
 def _class(saving: Saving, value: type) -> Reduced:
-    module = saving.origins.of(value)
-    if module == RUNNER:
-        raise Unsaved(value, *OF_RUNNER)
-    if module is not None:
-        return building.attribute, (module, qualname_of(value))
+    reference = saving.reference_to(value, qualname_of(value))
+    if reference is not None:
+        return reference
     if building._OF_TYPES.get(name_of(value)) is value:
         return building.hidden_type, (name_of(value),)
     if not is_heap(value):
@@ -41,15 +38,13 @@ def _class(saving: Saving, value: type) -> Reduced:
             saving.walk.originals[module_of(value), qualname_of(value)] = value
             return STAND_INS["original"], (module_of(value), qualname_of(value))
         raise Unsaved(value, "a type of an extension that no module holds", "look it up again in the next cell")
-    place = saving.elsewhere(value)
-    if place is not None:
-        return STAND_INS["shared"], place
     if type(value).__module__ == "_ctypes":
         return _of_ctypes(saving, value)
     body: dict[str, Any] = {"__module__": module_of(value), "__qualname__": qualname_of(value)}
     held = vars(value)
     if "__slots__" in held:
-        body["__slots__"] = _slots(held["__slots__"])
+        slots = held["__slots__"]
+        body["__slots__"] = slots if isinstance(slots, (str, list, tuple, dict)) else list(slots)
     made = (type(value), name_of(value), value.__bases__, body)
     saving.kept.append(made)
     if issubclass(value, enum.Enum) and "_member_map_" in held:
@@ -57,7 +52,7 @@ def _class(saving: Saving, value: type) -> Reduced:
         return building.class_, made, state, None, None, building.set_enum
     attributes = {name: one for name, one in _ordered(held) if name not in _OWN and not _is_slot(value, one)}
     if "__slots__" in held:
-        attributes["__slots__"] = held["__slots__"] if _is_kept(held["__slots__"]) else body["__slots__"]
+        attributes["__slots__"] = body["__slots__"]
     state = (attributes, _registered(value))
     saving.kept.append(state)
     return building.class_, made, state, None, None, building.set_class
@@ -77,11 +72,9 @@ def _is_replaced(value: type) -> bool:
 @reducer(*VARIABLES)
 def _variable(saving: Saving, value: Any) -> Reduced:
     """A type variable, a new type or an alias: known by its name where a module holds it."""
-    if saving.origins.of(value) is not None:
-        return building.attribute, (value.__module__, value.__name__)
-    place = saving.elsewhere(value)
-    if place is not None:
-        return STAND_INS["shared"], place
+    reference = saving.reference_to(value, value.__name__)
+    if reference is not None:
+        return reference
     kind = type(value).__name__
     options: dict[str, Any] = {}
     arguments: tuple[Any, ...] = (value.__name__,)
@@ -179,11 +172,3 @@ def _is_slot(value: type, one: Any) -> bool:
     """True if a class made these itself: descriptors of its slots, of `__dict__` and of `__weakref__`."""
     kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
     return isinstance(one, kinds) and one.__objclass__ is value
-
-
-def _slots(given: Any) -> Any:
-    return given if _is_kept(given) else list(given)
-
-
-def _is_kept(given: Any) -> bool:
-    return isinstance(given, (str, list, tuple, dict))

@@ -14,7 +14,7 @@ from typing import Any
 from cellblock.worker.import_hooks import on_import
 from cellblock.worker.saving import building, imported, settings
 from cellblock.worker.saving.losses import Unsaved, advice
-from cellblock.worker.saving.pickler import Reduced, Saving, named, registered
+from cellblock.worker.saving.pickler import Reduced, Saving, reducer, registered
 
 _NAME = "cellblock"
 
@@ -61,15 +61,13 @@ class _Face:
         """All that it holds is given to it once it is imported."""
 
 
-@named("sqlite3.Connection")
+@reducer("sqlite3.Connection")
 def _database(saving: Saving, value: sqlite3.Connection) -> Reduced:
-    """A database in memory, with those attached to it, or a closed one. One that is a file is opened again by whoever
-    needs it.
-    """
+    """A database in memory, with those attached to it, or a closed one."""
     if _is_closed(value):
         attributes = {"row_factory": value.row_factory, "text_factory": value.text_factory}
         return building.closed_database, (), attributes, None, None, building.set_foreign
-    if dict(databases_of(value))["main"]:
+    if dict(databases_of(value))["main"]:  # where `losses` could not tell
         raise Unsaved(value, *advice(value))
     found = connected(value)
     saving.notes += [(value, what, remedy) for what, remedy in found.left_out]

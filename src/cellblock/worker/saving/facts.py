@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import marshal
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 _Read = Callable[[Any], Any]
@@ -31,10 +33,11 @@ def is_a(value: object, *kinds: type) -> bool:
 
 def is_heap(kind: type) -> bool:
     """True if a class was made as a `class` statement makes one: no part of an extension, which may hold more."""
-    return bool(flags_of(kind) & (_HEAP | _IMMUTABLE) == _HEAP)
+    return bool(flags_of(kind) & (HEAP | _IMMUTABLE) == HEAP)
 
 
-_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+"""Flags of types: made as the program runs; never changed."""
 
 
 def full_name(kind: type) -> str:
@@ -85,3 +88,43 @@ def told(error: BaseException) -> str:
         text = ""
     kind = qualname_of(type(error))
     return (f"{kind}: {text}" if text else str(kind))[:500]
+
+
+def marshalled(code: CodeType) -> bytes:
+    """Code as bytes, in the newest format that writes equal code equally, whoever else refers to its parts."""
+    return marshal.dumps(code, 2)
+
+
+class _View(ctypes.Structure):
+    """`Py_buffer` of the interpreter's."""
+
+    _fields_ = (
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    )
+
+
+_get = ctypes.pythonapi.PyObject_GetBuffer
+_get.argtypes, _get.restype = (ctypes.py_object, ctypes.POINTER(_View), ctypes.c_int), ctypes.c_int
+_release = ctypes.pythonapi.PyBuffer_Release
+_release.argtypes, _release.restype = (ctypes.POINTER(_View),), None
+_STRIDED = 0x0018  # PyBUF_STRIDES
+
+
+def address_of(exporter: Any) -> int:
+    """Address of the first byte that an object shows."""
+    view = _View()
+    _get(exporter, ctypes.byref(view), _STRIDED)
+    try:
+        return int(view.buf or 0)
+    finally:
+        _release(ctypes.byref(view))

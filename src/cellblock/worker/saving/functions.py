@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import functools
-import marshal
+import re
 import types
+from collections.abc import Container
+from types import CodeType
 from typing import Any
 
 from cellblock.labels import label_of
-from cellblock.worker.references import RUNNER, Shown, key_of, referred
+from cellblock.worker.references import Shown
 from cellblock.worker.saving import building
-from cellblock.worker.saving.losses import OF_RUNNER, Unsaved
+from cellblock.worker.saving.facts import marshalled
+from cellblock.worker.saving.losses import Unsaved
 from cellblock.worker.saving.objects import shared_space
-from cellblock.worker.saving.pickler import (
-    BUILDER,
-    NUMBERS,
-    STAND_INS,
-    Bound,
-    Early,
-    Reduced,
-    Saving,
-    SpaceOf,
-    is_full,
-    reducer,
-)
-from cellblock.worker.saving.reach import reached_by_code
+from cellblock.worker.saving.pickler import BUILDER, NUMBERS, REDUCERS, STAND_INS, Reduced, Saving, is_full, reducer
 
-_FORMAT = 2
-"""Of marshal: the newest that writes equal code as equal bytes, whoever else refers to its parts."""
+EVERYTHING = "*"
+"""Stands for every name: what the code looks up is not written in it."""
+_DYNAMIC = frozenset(
+    (
+        "globals", "locals", "vars", "dir", "eval", "exec", "compile", "__import__", "__main__", "__dict__",
+        "__globals__", "f_globals", "f_locals", "f_back", "_getframe", "currentframe", "modules", "get_objects",
+        "get_referrers", "run_module", "runpy", "pickle", "dill", "cloudpickle", "inspect", "sys", "gc", "code", "pdb",
+        "breakpoint", "timeit", "doctest",
+    )
+)  # fmt: skip
+_word = re.compile(r"[^\W\d]\w*").findall
 
 
 @reducer(types.FunctionType)
@@ -35,17 +35,9 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     number = NUMBERS.get(id(value))
     if number is not None:
         return BUILDER, (number,)
-    module = saving.origins.of(value)
-    if module == RUNNER:
-        key = key_of(value)
-        if key is None:
-            raise Unsaved(value, *OF_RUNNER)
-        return referred, (key,)
-    if module is not None:
-        return building.attribute, (module, value.__qualname__)
-    place = saving.elsewhere(value)
-    if place is not None:
-        return STAND_INS["shared"], place
+    reference = saving.reference_to(value, value.__qualname__)
+    if reference is not None:
+        return reference
     module = saving.origins.space(value.__globals__)
     if value.__globals__ is saving.namespace or module in saving.origins.own:
         reached = reached_by_code(value.__code__, value.__globals__)
@@ -71,36 +63,11 @@ def _function(saving: Saving, value: types.FunctionType) -> Reduced:
     return building.function, made, state, None, None, building.set_function
 
 
-@reducer(Shown)
-def _shown(_: Saving, value: Shown) -> Reduced:
-    return building.shown, (value.shown,)
-
-
-@reducer(Bound)
-def _bound(saving: Saving, value: Bound) -> Reduced:
-    return building.bound, (saving.space_of(value.space), value.name, value.value)
-
-
-@reducer(Early)
-def _early(_: Saving, value: Early) -> Reduced:
-    return building.set_state, (value.value, value.attributes)
-
-
-@reducer(SpaceOf)
-def _space_of(_: Saving, value: SpaceOf) -> Reduced:
-    return building.attribute, (value.module, "__dict__")
-
-
 @reducer(types.CellType)
 def _cell(saving: Saving, value: types.CellType) -> Reduced:
     if id(value) not in saving.filled:
         saving.cells[id(value)] = value
     return building.cell, ()
-
-
-@reducer(types.CodeType)
-def _code(_: Saving, value: types.CodeType) -> Reduced:
-    return building.code, (marshal.dumps(value, _FORMAT),)
 
 
 @reducer(types.MethodType)
@@ -132,15 +99,11 @@ def _builtin(saving: Saving, value: types.BuiltinFunctionType) -> Reduced:
     return getattr, (owner, value.__name__)
 
 
-@reducer(functools.partial)
-def _partial(_: Saving, __: Any) -> Reduced:
-    return NotImplemented
-
-
 @reducer(type(functools.lru_cache(len)))
 def _cached(saving: Saving, value: Any) -> Reduced:
-    if saving.origins.of(value) is not None:
-        return building.attribute, (value.__module__, value.__qualname__)
+    reference = saving.reference_to(value, value.__qualname__)
+    if reference is not None:
+        return reference
     told = value.cache_info()
     parameters = value.cache_parameters() if hasattr(value, "cache_parameters") else {"typed": False}
     attributes = vars(value)
@@ -149,3 +112,32 @@ def _cached(saving: Saving, value: Any) -> Reduced:
         raise Unsaved(value, "a cached function without the function that it wraps", "define it again")
     made = (body, told.maxsize, bool(parameters["typed"]))
     return building.cached, made, attributes, None, None, building.set_cached
+
+
+REDUCERS.update({
+    Shown: lambda _, value: (building.shown, (value.shown,)),
+    CodeType: lambda _, value: (building.code, (marshalled(value),)),
+})  # fmt: skip
+
+
+def reached_by_code(code: CodeType, known: Container[str]) -> set[str]:
+    """The names that a function's code mentions, in strings too, and all that is nested in it; `EVERYTHING` where that
+    cannot be told."""
+    found: set[str] = set()
+    pending: list[object] = [code]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, CodeType):
+            pending += one.co_consts
+            words = list(one.co_names)
+        elif isinstance(one, str):
+            words = _word(one)
+        elif isinstance(one, (tuple, frozenset)):
+            pending += one
+            continue
+        else:
+            continue
+        if not _DYNAMIC.isdisjoint(words):
+            return {EVERYTHING}
+        found.update(word for word in words if word in known)
+    return found

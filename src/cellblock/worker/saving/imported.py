@@ -24,11 +24,18 @@ from weakref import WeakKeyDictionary
 from cellblock.labels import HELD, place_of
 from cellblock.worker.confine import layout
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import attributes_of, is_a, module_of, mro_of, name_of, names_in, qualname_of
-from cellblock.worker.saving.targets import targets
+from cellblock.worker.saving.facts import (
+    attributes_of,
+    is_a,
+    marshalled,
+    module_of,
+    mro_of,
+    name_of,
+    names_in,
+    qualname_of,
+)
+from cellblock.worker.saving.patches import targets
 
-_FORMAT = 2
-"""Of marshal: see `functions`."""
 Origin = tuple[str, list[str] | None, bytes, list[list[str]]]
 """The file of a module, the places of its parts if it is a package, its code, and what its source sets in others.
 Records add the names in the module's namespace, in order; older ones have the first three alone.
@@ -71,7 +78,7 @@ def _execute_and_keep(loader: Any, module: ModuleType) -> None:
     if code is None or type(spec.origin) is not str:
         _execute(loader, module)
         return
-    kept, source = marshal.dumps(code, _FORMAT), None
+    kept, source = marshalled(code), None
     with suppress(ImportError):  # as loaders raise that have none
         source = loader.get_source(spec.name)
     chains = targets(source or "")

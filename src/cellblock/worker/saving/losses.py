@@ -47,6 +47,7 @@ _WITHIN = "open it in a with statement where it is used"
 _CONNECT = "connect in a with statement where it is used"
 _GIVES = "keep what it gives, and make it where it is used"
 _AWAIT = "await it, and keep what it gives"
+UNHELD = ("a weak reference to what no name holds", "keep the object itself under a name")
 OF_RUNNER = ("a part of what runs the cells", "use it in the cell that needs it")
 _DIGEST = ("a hash under way", "keep its digest()")
 REMEDIES = {
@@ -86,7 +87,7 @@ REMEDIES = {
     "_asyncio.Future": ("a result that is awaited", _AWAIT),
     "asyncio.events.AbstractEventLoop": ("an event loop", "ask asyncio.get_running_loop() where it is used"),
     "weakref.finalize": ("a finalizer", "keep what it is to call, and register it where the object is used"),
-    "_weakref.ReferenceType": ("a weak reference to what no name holds", "keep the object itself under a name"),
+    "_weakref.ReferenceType": UNHELD,
     "_contextvars.Token": ("a token of a context variable", "keep the value of the variable, and set it again"),
     "_contextvars.Context": ("a context", "keep the values of its variables instead"),
     "_hashlib.HASH": _DIGEST,
@@ -111,35 +112,31 @@ def _has_file(connection: Any) -> bool:
 
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
-    return any(name == "main" and file for _, name, file in cursor.execute("pragma database_list").fetchall())
+    listed = cursor.execute("pragma database_list").fetchall()
+    return any(name in ("main", b"main") and file[:1] in ("/", b"/") for _, name, file in listed)
 
 
-def is_held(lock: Any) -> bool:
-    """True if somebody holds a lock, of either kind."""
-    return not repr(lock).startswith("<unlocked")
-
-
-def is_closed(value: Any) -> bool:
-    """True if a file is closed; of what stands for one, whether it holds none that is open."""
-    return bool(value.closed)
+def _is_free(lock: Any) -> bool:
+    """True if nobody holds a lock, of either kind."""
+    return repr(lock).startswith("<unlocked")
 
 
 def _is_kept_file(file: Any) -> bool:
-    return is_closed(file) or any(file is getattr(sys, name, None) for name in STREAMS)
+    return bool(file.closed) or any(file is getattr(sys, name, None) for name in STREAMS)
 
 
 _KEPT_IF: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys((name for name in REMEDIES if name.startswith("_io.")), _is_kept_file),
     "zipfile.ZipFile": lambda one: one.fp is None,
-    "tarfile.TarFile": is_closed,
-    "tempfile._TemporaryFileWrapper": lambda one: is_closed(one.file),
+    "tarfile.TarFile": lambda one: bool(one.closed),
+    "tempfile._TemporaryFileWrapper": lambda one: bool(one.file.closed),
     "socket.socket": lambda one: one.fileno() < 0,
     "sqlite3.Connection": lambda one: not _has_file(one),
     "builtins.generator": lambda one: one.gi_frame is None,
     "builtins.coroutine": lambda one: one.cr_frame is None,
     "builtins.async_generator": lambda one: one.ag_frame is None,
-    "_thread.lock": lambda one: not is_held(one),
-    "_thread.RLock": lambda one: not is_held(one),
+    "_thread.lock": _is_free,
+    "_thread.RLock": _is_free,
     "_weakref.ReferenceType": lambda _: True,
 }
 """Of types some of whose values can be saved, whether one can."""
@@ -160,9 +157,9 @@ def at_once(value: object) -> str | None:
 _GENERAL = "make it again in the next cell, keep what it was made from, or register a codec for its type"
 
 
-def kind_of(value: object) -> str:
-    """The full name of a value's type, read past its metaclass."""
-    return full_name(type(value))
+def type_of(value: object) -> str:
+    """The name of a value's type with its module, but for `builtins`."""
+    return full_name(type(value)).removeprefix("builtins.")
 
 
 def advice(value: object) -> tuple[str, str]:
@@ -173,7 +170,7 @@ def advice(value: object) -> tuple[str, str]:
             return found
     if is_runners(type(value)):
         return OF_RUNNER
-    return f"{kind_of(value)}, which has no way to be saved", _GENERAL
+    return f"{full_name(type(value))}, which has no way to be saved", _GENERAL
 
 
 def path_to(culprit: object, value: object, name: str) -> str | None:
@@ -247,4 +244,4 @@ def _attributes(holder: Any) -> dict[Any, Any]:
 
 
 def _brief(key: object) -> str:
-    return repr(key)[:60] if type(key) in (str, int, float, bytes) else f"<{kind_of(key)}>"
+    return repr(key)[:60] if type(key) in (str, int, float, bytes) else f"<{full_name(type(key))}>"

@@ -15,10 +15,10 @@ from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import attributes_of, is_a, is_heap, mro_of, space_of
+from cellblock.worker.saving.facts import attributes_of, full_name, is_a, is_heap, mro_of, space_of
 from cellblock.worker.saving.origins import Origins
 
-_NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
+NEW: Any = copyreg.__newobj__  # type: ignore[attr-defined]
 _GIVES = ("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")
 _HOOKS = frozenset(("__new__", "__class__", "__iter__", "items", "append", "extend", "__setitem__"))
 """Methods that pickling calls, or looks at, as an object is written and made again."""
@@ -58,7 +58,7 @@ def made_of(value: Any, made: Any, arguments: tuple[Any, ...], origins: Origins)
     """The same call with the constructor of the standard type that gave the arguments, past the object's class."""
     kind = type(value)
     giver = giver_of(kind)
-    if made is _NEW:
+    if made is NEW:
         gives = giver is not object and _is_standard(giver, origins)  # not a named tuple's class
         base: Any = giver if gives else next(one for one in mro_of(kind) if _is_standard(one, origins))
         if base is tuple:
@@ -211,3 +211,41 @@ class _Sample:
 
 
 _ALONE = _references(_Sample())
+
+
+_LEFT_OUT: Any = object()
+CACHES: dict[str, dict[str, Any]] = {
+    "pandas": {"_cache": _LEFT_OUT},
+    "matplotlib": {
+        "_stale": True, "_invalid": 2, "_inverted": None, "_transformed_path": None, "_transformed_points": None,
+    },
+}  # fmt: skip
+"""Of packages: what is saved of attributes of these names, wherever an object of their types has them."""
+
+
+def without_caches(kind: type, way: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """From an object of this type to what `__reduce__` gives, without what its caches hold."""
+    packages = {full_name(base).partition(".")[0] for base in mro_of(kind)}
+    saved = {name: one for package in packages & CACHES.keys() for name, one in CACHES[package].items()}
+    if not saved:
+        return way
+
+    def fixed(part: Any) -> Any:
+        if not is_a(part, dict) or saved.keys().isdisjoint(part):
+            return part
+        items = ((name, saved.get(name, one)) for name, one in part.items())
+        return {name: one for name, one in items if one is not _LEFT_OUT}
+
+    def reduce(value: Any) -> Any:
+        reduced = way(value)
+        if reduced is NotImplemented:
+            reduced = value.__reduce_ex__(5)
+        if not is_a(reduced, tuple) or len(reduced) < 3:
+            return reduced
+        made, arguments, state, *rest = reduced
+        if type(state) is tuple:
+            *parts, last = map(fixed, state)
+            state = tuple(parts) if is_a(last, dict) and not last and state[-1] else (*parts, last)
+        return made, arguments, fixed(state), *rest
+
+    return reduce

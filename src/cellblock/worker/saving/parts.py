@@ -1,9 +1,11 @@
-"""Values of the standard library that the standard pickler refuses, or saves as something else."""
+"""Values of the standard library that the standard pickler refuses, or saves as something else.
+
+Those that `losses` has a row for come here only where they can be saved: a file that is closed, a lock that is free.
+"""
 
 from __future__ import annotations
 
 import contextvars
-import copyreg
 import functools
 import gc
 import io
@@ -18,30 +20,22 @@ from _thread import LockType, RLock
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import is_a
-from cellblock.worker.saving.losses import Unsaved, is_closed, is_held
-from cellblock.worker.saving.memory import address_of
-from cellblock.worker.saving.objects import derived, giver_of, is_given, made_of, split
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, family, named, named_family, reducer, refuse
+from cellblock.worker.saving.facts import address_of, is_a
+from cellblock.worker.saving.losses import UNHELD, Unsaved
+from cellblock.worker.saving.objects import NEW, derived, giver_of, is_given, made_of, split
+from cellblock.worker.saving.pickler import FAMILIES, REDUCERS, STAND_INS, Reduced, Saving, family, reducer, refuse
 from cellblock.worker.saving.walk import HASHED, class_of, target_of
 
-reducer(types.FrameType, weakref.finalize, contextvars.Token, contextvars.Context)(refuse)
-_FRAME = {types.GeneratorType: "gi_frame", types.CoroutineType: "cr_frame", types.AsyncGeneratorType: "ag_frame"}
 
-
-@reducer(*_FRAME)
+@reducer(types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 def _generator(_: Saving, value: Any) -> Reduced:
-    """One that has come to its end; any other is not saved."""
-    if getattr(value, _FRAME[type(value)]) is not None:
-        return refuse(_, value)
+    """One that has come to its end."""
     return building.ended, (type(value).__name__, value.__name__, value.__qualname__)
 
 
 @reducer(io.TextIOWrapper, io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
 def _file(_: Saving, value: Any) -> Reduced:
-    """A file that is closed, as after a `with`; an open one is not saved."""
-    if not is_closed(value):
-        return refuse(_, value)
+    """A file that is closed, as after a `with`."""
     coded = (value.encoding, value.errors) if type(value) is io.TextIOWrapper else ()
     return building.closed_file, (type(value).__name__, value.name, value.mode.replace("x", "w"), *coded)
 
@@ -53,25 +47,20 @@ def _iterator(_: Saving, value: Any) -> Reduced:
     return (made, arguments, *state) if state != [0] else (made, arguments)
 
 
-@named("socket.socket")
-def _socket(_: Saving, value: Any) -> Reduced:
-    return refuse(_, value) if value.fileno() >= 0 else (building.closed_socket, ())
-
-
-@named_family("asyncio.mixins._LoopBoundMixin")
+@family("asyncio.mixins._LoopBoundMixin")
 def _of_loop(_: Saving, value: Any) -> Reduced:
     """A queue or lock of asyncio's belongs to the loop that it is awaited on next."""
-    return copyreg.__newobj__, (type(value),), {**vars(value), "_loop": None}  # type: ignore[attr-defined]
+    return NEW, (type(value),), {**vars(value), "_loop": None}
 
 
-@named_family("threading.Condition")
+@family("threading.Condition")
 def _condition(_: Saving, value: Any) -> Reduced:
     if vars(value).get("_waiters"):
         raise Unsaved(value, "a thread waits on it", "end the thread before the cell ends")
     return NotImplemented
 
 
-@named("re.Match")
+@reducer("re.Match")
 def _match(_: Saving, value: Any) -> Reduced:
     made = (value.re, value.string, value.pos, value.endpos, value.regs)
     if building.match(*made) is None:
@@ -87,38 +76,11 @@ def _module(saving: Saving, value: types.ModuleType) -> Reduced:
     return building.module, (name,)
 
 
-@reducer(LockType)
-def _lock(_: Saving, value: Any) -> Reduced:
-    if is_held(value):
-        return refuse(_, value)
-    return building.lock, ()
-
-
-@reducer(RLock)
-def _reentrant(_: Saving, value: Any) -> Reduced:
-    if is_held(value):
-        return refuse(_, value)
-    return building.reentrant_lock, ()
-
-
-@reducer(threading.local)
-def _local(_: Saving, value: Any) -> Reduced:
-    return threading.local, (), dict(value.__dict__)
-
-
 @family(threading.local)
 def _derived_local(_: Saving, value: Any) -> Reduced:
     """With the arguments that it was made with, which each further thread's attributes are made with."""
     given = next((one for one in gc.get_referents(value) if type(one) is tuple), ())
     return building.new_of, (threading.local, type(value), *given), dict(value.__dict__)
-
-
-@reducer(random.SystemRandom)
-def _system_random(_: Saving, __: Any) -> Reduced:
-    return random.SystemRandom, ()
-
-
-_CALLED = weakref.CallableProxyType
 
 
 @reducer(weakref.ref, weakref.KeyedRef, weakref.ProxyType, weakref.CallableProxyType)
@@ -127,28 +89,44 @@ def _weak(saving: Saving, value: Any) -> Reduced:
     if target is None:
         if is_a(value, weakref.ref):
             return building.dead, ()
-        return building.dead, (weakref.proxy, functools.partial(set) if type(value) is _CALLED else set)
-    if not saving.walk.reaches(target):
-        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
+        is_called = type(value) is weakref.CallableProxyType
+        return building.dead, (weakref.proxy, functools.partial(set) if is_called else set)
+    _require_held(saving, value, target)
     if is_a(value, weakref.ref):
         return building.weak, (target, value.__callback__)
     return building.weak_proxy, (target,)
 
 
-@reducer(weakref.WeakValueDictionary, weakref.WeakKeyDictionary)
+@reducer(weakref.WeakMethod)
+def _weak_method(saving: Saving, value: Any) -> Reduced:
+    bound = value()
+    if bound is None:
+        return building.dead, ()
+    _require_held(saving, value, bound.__self__)
+    return building.weak_method, (bound,)
+
+
+@family(weakref.ref)
+def _weak_of(saving: Saving, value: Any) -> Reduced:
+    target = target_of(value)
+    _require_held(saving, value, target)
+    return derived(value, weakref.ref, (target, value.__callback__))
+
+
+def _require_held(saving: Saving, reference: Any, target: Any) -> None:
+    if target is None or not saving.walk.reaches(target):
+        raise Unsaved(reference, *UNHELD)
+
+
+@reducer(weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
 def _weak_items(saving: Saving, value: Any) -> Reduced:
-    items = list(value.items())
-    late = any(saving.walk.kinds.of(type(key)) == HASHED for key, _ in items)
-    saving.later += [(type(value).update, (value, items))] * late
-    return building.weak_values, (type(value), [] if late else items)
-
-
-@reducer(weakref.WeakSet)
-def _weak_set(saving: Saving, value: Any) -> Reduced:
-    items = list(value)
-    late = any(saving.walk.kinds.of(type(one)) == HASHED for one in items)
-    saving.later += [(type(value).update, (value, items))] * late
-    return building.weak_items, (type(value), [] if late else items)
+    """Filled at the end where a `__hash__` in Python may need what is loaded by then."""
+    is_set = type(value) is weakref.WeakSet
+    items = list(value if is_set else value.items())
+    if any(saving.walk.kinds.of(type(one if is_set else one[0])) == HASHED for one in items):
+        saving.later.append((type(value).update, (value, items)))
+        items = []
+    return (building.weak_items if is_set else building.weak_values), (type(value), items)
 
 
 @reducer(types.MappingProxyType)
@@ -174,21 +152,6 @@ def _super(_: Saving, value: Any) -> Reduced:
     return super, (of,) if bound is None else (of, bound)
 
 
-@reducer(property)
-def _property(_: Saving, value: property) -> Reduced:
-    return building.described, (property, (value.fget, value.fset, value.fdel, value.__doc__), None)
-
-
-@family(property)
-def _derived_property(_: Saving, value: property) -> Reduced:
-    return derived(value, property, (value.fget, value.fset, value.fdel, value.__doc__))
-
-
-@family(staticmethod, classmethod)
-def _derived_wrapped(_: Saving, value: Any) -> Reduced:
-    return derived(value, staticmethod if isinstance(value, staticmethod) else classmethod, (value.__func__,))
-
-
 @reducer(staticmethod, classmethod)
 def _wrapped(_: Saving, value: Any) -> Reduced:
     attributes = {name: one for name, one in vars(value).items() if not name.startswith("__")}
@@ -208,25 +171,11 @@ def _variable(_: Saving, value: contextvars.ContextVar[Any]) -> Reduced:
 
 @reducer(
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
 )  # fmt: skip
 def _descriptor(_: Saving, value: Any) -> Reduced:
     at = value.__objclass__, value.__name__
     return (getattr if getattr(*at, None) is value else building.class_item), at
-
-
-@reducer(types.ClassMethodDescriptorType)
-def _class_descriptor(_: Saving, value: Any) -> Reduced:
-    return building.class_item, (value.__objclass__, value.__name__)
-
-
-@reducer(types.MethodWrapperType)
-def _wrapper(_: Saving, value: Any) -> Reduced:
-    return getattr, (value.__self__, value.__name__)
-
-
-@reducer(types.TracebackType)
-def _traceback(_: Saving, value: Any) -> Reduced:
-    return refuse(_, value)
 
 
 @reducer(memoryview)
@@ -276,29 +225,6 @@ def _is_member(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), types.MemberDescriptorType)
 
 
-@reducer(weakref.WeakMethod)
-def _weak_method(saving: Saving, value: Any) -> Reduced:
-    bound = value()
-    if bound is None:
-        return building.dead, ()
-    if not saving.walk.reaches(bound.__self__):
-        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    return building.weak_method, (bound,)
-
-
-@family(weakref.ref)
-def _weak_of(saving: Saving, value: Any) -> Reduced:
-    target = target_of(value)
-    if target is None or not saving.walk.reaches(target):
-        raise Unsaved(value, "a weak reference to what no name holds", "keep the object itself under a name")
-    return derived(value, weakref.ref, (target, value.__callback__))
-
-
-@reducer(struct.Struct)
-def _struct(_: Saving, value: struct.Struct) -> Reduced:
-    return struct.Struct, (value.format,)
-
-
 @reducer(type(functools.cmp_to_key(max)))
 def _key(_: Saving, value: Any) -> Reduced:
     if value.obj is not None:
@@ -310,14 +236,14 @@ def _key(_: Saving, value: Any) -> Reduced:
 @family(json.JSONDecoder)
 def _decoder(_: Saving, value: json.JSONDecoder) -> Reduced:
     attributes = {name: one for name, one in vars(value).items() if name != "scan_once"}
-    return copyreg.__newobj__, (type(value),), attributes, None, None, building.set_decoder  # type: ignore[attr-defined]
+    return NEW, (type(value),), attributes, None, None, building.set_decoder
 
 
 @family(logging.FileHandler)
 def _file_handler(_: Saving, value: logging.FileHandler) -> Reduced:
     """Opens its file again, to append, with the next record."""
     attributes = {**vars(value), "stream": None, "mode": "a", "_closed": False}
-    return copyreg.__newobj__, (type(value),), attributes  # type: ignore[attr-defined]
+    return NEW, (type(value),), attributes
 
 
 @family(logging.Logger)
@@ -325,3 +251,25 @@ def _logger(_: Saving, value: logging.Logger) -> Reduced:
     if value is logging.getLogger(value.name):
         return logging.getLogger, (value.name,) if value.name != "root" else ()
     return NotImplemented
+
+
+def _made(value: property) -> tuple[Any, ...]:
+    return value.fget, value.fset, value.fdel, value.__doc__
+
+
+REDUCERS.update({
+    "socket.socket": lambda _, __: (building.closed_socket, ()),
+    LockType: lambda _, __: (building.lock, ()),
+    RLock: lambda _, __: (building.reentrant_lock, ()),
+    functools.partial: lambda _, __: NotImplemented,
+    property: lambda _, value: (building.described, (property, _made(value), None)),
+    random.SystemRandom: lambda _, __: (random.SystemRandom, ()),
+    struct.Struct: lambda _, value: (struct.Struct, (value.format,)),
+    threading.local: lambda _, value: (threading.local, (), dict(value.__dict__)),
+    types.MethodWrapperType: lambda _, value: (getattr, (value.__self__, value.__name__)),
+})  # fmt: skip
+FAMILIES.update({
+    property: lambda _, value: derived(value, property, _made(value)),
+    staticmethod: lambda _, value: derived(value, staticmethod, (value.__func__,)),
+    classmethod: lambda _, value: derived(value, classmethod, (value.__func__,)),
+})  # fmt: skip

@@ -6,21 +6,24 @@ globals of functions: neither is ever written out, and no stream names a module 
 
 from __future__ import annotations
 
+import copyreg
+import pickle
+import re
 import sys
 import types
 from _pickle import Pickler
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
 from typing import Any, TypeVar
 
-from cellblock.worker.references import RUNNER
+from cellblock.worker.references import RUNNER, key_of, referred
 from cellblock.worker.saving import building
-from cellblock.worker.saving.caches import without_caches
 from cellblock.worker.saving.circles import Circles
-from cellblock.worker.saving.deep import Deep
-from cellblock.worker.saving.facts import attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
+from cellblock.worker.saving.facts import HEAP, attributes_of, flags_of, full_name, is_a, module_of, mro_of, names_in
 from cellblock.worker.saving.imported import is_library
-from cellblock.worker.saving.losses import REFUSED, STREAMS, Unsaved, advice
-from cellblock.worker.saving.objects import as_it_is, giver_of, parts_of, way_of
+from cellblock.worker.saving.losses import OF_RUNNER, REMEDIES, STREAMS, Unsaved, advice, at_once
+from cellblock.worker.saving.objects import as_it_is, giver_of, parts_of, way_of, without_caches
 from cellblock.worker.saving.walk import Walk
 
 T = TypeVar("T")
@@ -28,12 +31,10 @@ Reduced = Any
 """A tuple as `__reduce__` gives, or NotImplemented: the usual way."""
 Reducer = Callable[["Saving", Any], Reduced]
 
-REDUCERS: dict[type, Reducer] = {}
-"""Of exact types."""
-FAMILIES: list[tuple[type, Reducer]] = []
-"""Of types and those derived from them, the first that fits."""
-NAMED: dict[str, Reducer] = {}
-"""Of types of packages, by their full names."""
+REDUCERS: dict[type | str, Reducer] = {}
+"""Of exact types; of those of packages by their full names."""
+FAMILIES: dict[type | str, Reducer] = {}
+"""Of types and those derived from them: the first type that fits, and otherwise the first name."""
 registered: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 """Functions that cells registered: for each type, one that saves a value and one that makes it again. Not fixed, so
 not in capitals."""
@@ -41,7 +42,7 @@ OF_LOADER = ("shared", "array", "original", "hand")
 """Functions that streams call and that need the loading itself."""
 
 
-def reducer(*kinds: type) -> Callable[[Reducer], Reducer]:
+def reducer(*kinds: type | str) -> Callable[[Reducer], Reducer]:
     def register(function: Reducer) -> Reducer:
         REDUCERS.update(dict.fromkeys(kinds, function))
         return function
@@ -49,29 +50,9 @@ def reducer(*kinds: type) -> Callable[[Reducer], Reducer]:
     return register
 
 
-def family(*kinds: type) -> Callable[[Reducer], Reducer]:
+def family(*kinds: type | str) -> Callable[[Reducer], Reducer]:
     def register(function: Reducer) -> Reducer:
-        FAMILIES.extend((kind, function) for kind in kinds)
-        return function
-
-    return register
-
-
-def named(*names: str) -> Callable[[Reducer], Reducer]:
-    def register(function: Reducer) -> Reducer:
-        NAMED.update(dict.fromkeys(names, function))
-        return function
-
-    return register
-
-
-NAMED_FAMILIES: dict[str, Reducer] = {}
-"""Of types of packages and those derived from them."""
-
-
-def named_family(*names: str) -> Callable[[Reducer], Reducer]:
-    def register(function: Reducer) -> Reducer:
-        NAMED_FAMILIES.update(dict.fromkeys(names, function))
+        FAMILIES.update(dict.fromkeys(kinds, function))
         return function
 
     return register
@@ -90,29 +71,23 @@ BUILDER = _stand_in("builder")
 NUMBERS = {id(one): number for number, one in enumerate((*STAND_INS.values(), *building.BUILDERS))}
 
 
-class SpaceOf:
-    """Stands for the globals of a function, those of a module in which others have its place."""
+class Call:
+    """Stands for what a builder gives as the stream is loaded."""
 
-    def __init__(self, module: str) -> None:
-        self.module = module
-
-
-class Early:
-    """Stands for attributes that an object is to have before its state is loaded."""
-
-    def __init__(self, value: Any, attributes: dict[str, Any]) -> None:
-        self.value, self.attributes = value, attributes
+    def __init__(self, builder: Callable[..., Any], *arguments: Any) -> None:
+        self.reduced = builder, arguments
 
 
-class Bound:
-    """Stands for a value that is to be in a module's namespace as soon as it is loaded."""
-
-    def __init__(self, space: dict[str, Any], name: str, value: Any) -> None:
-        self.space, self.name, self.value = space, name, value
+@reducer(Call)
+def _call(_: Saving, value: Call) -> Reduced:
+    return value.reduced
 
 
 class Saving:
-    """Context for reducers about the group that is pickled: its own definitions, and those that lie elsewhere."""
+    """Context for reducers about the group that is pickled.
+
+    A derived class says where the definitions of other groups lie, and where the memory of arrays goes.
+    """
 
     def __init__(
         self,
@@ -122,18 +97,12 @@ class Saving:
         group: Iterable[int],
         how: dict[int, Reducer],
         *,
-        elsewhere: Callable[[Any], tuple[str, str | int] | None],
-        buffer: Callable[[Any, Any], int],
         references: dict[int, tuple[str, int]],
         circles: tuple[list[Any], dict[int, dict[str, Any]]],
     ) -> None:
         self.walk = walk
         self.namespace = namespace
         self.origins = origins
-        self.elsewhere = elsewhere
-        self.buffer = buffer
-        """Puts an array's memory away; the number by which the stream refers to it. With the object whose memory it is,
-        None where it was made for the pickling."""
         self.references = references
         """Objects of other groups, by their ids: the key of the group, and the place in its memo."""
         self.reaches: set[str] = set()
@@ -153,7 +122,7 @@ class Saving:
         """Plain arrays that stand for the memory of those of derived classes, by the ids of these."""
         self.views: dict[int, bool] = {}
         """Of classes of arrays, by their ids, whether theirs can be views."""
-        self._of_modules: dict[str, SpaceOf] = {}
+        self._of_modules: dict[str, Call] = {}
         self.last: Any = None
         self.deep = False
         """True if values nest so deep that the standard pickler gives up."""
@@ -176,6 +145,29 @@ class Saving:
         self.begin = len(self._memo)
         """Size of the memo before anything is written."""
 
+    def elsewhere(self, value: Any) -> tuple[str, str | int] | None:
+        """Place of a definition that is not of this group."""
+        raise NotImplementedError
+
+    def buffer(self, data: Any, owner: Any) -> int:
+        """Put an array's memory away; the number by which the stream refers to it. `owner` is the object whose memory
+        it is, None where it was made for the pickling.
+        """
+        raise NotImplementedError
+
+    def reference_to(self, value: Any, path: str) -> Reduced | None:
+        """A definition as it is told where it lies elsewhere: in a module, under this path, or in another group."""
+        module = self.origins.of(value)
+        if module == RUNNER:
+            key = key_of(value)
+            if key is None:
+                raise Unsaved(value, *OF_RUNNER)
+            return referred, (key,)
+        if module is not None:
+            return building.attribute, (module, path)
+        place = self.elsewhere(value)
+        return None if place is None else (STAND_INS["shared"], place)
+
     def _take_space(self, space: dict[str, Any], how: list[str]) -> None:
         self.spaces.append(how)
         self._memo[id(space)] = (len(self._memo), space)
@@ -183,7 +175,9 @@ class Saving:
     def space_of(self, mapping: dict[str, Any]) -> Any:
         """Form in which the globals of a function are written."""
         module = self.origins.space(mapping)
-        return mapping if module is None else self._of_modules.setdefault(module, SpaceOf(module))
+        if module is None:
+            return mapping
+        return self._of_modules.setdefault(module, Call(building.attribute, module, "__dict__"))
 
     def _take_own(self, space: dict[str, Any]) -> None:
         """The globals of functions that were made apart from every module: `exec` with a dictionary."""
@@ -242,50 +236,49 @@ class Saving:
             return reduced
         made, arguments, (own, held, slots, shared, items, pairs), *rest = reduced
         if id(value) in self._early and own is None:
-            own = Early(value, self._early[id(value)])
+            own = Call(building.set_state, value, self._early[id(value)])
         if id(value) in self._late:
             self.later.append((building.set_content, (value, (None, items, pairs))))
             items = pairs = None
         return made, arguments, (own, held, slots, shared, items, pairs), *rest
 
     def _decide(self, kind: type) -> Reducer:
-        way = self._way(kind)
+        names = list(map(full_name, mro_of(kind)))
         standing = {id(getattr(sys, name, None)): name for name in STREAMS if type(getattr(sys, name, None)) is kind}
-        if not standing:
+        given = next((ways for base in mro_of(kind) if (ways := _of_exactly(base, registered)) is not None), None)
+        way = self._way(kind, names) if given is None else _by_codec(*given)
+        may_be_lost = given is None and not REMEDIES.keys().isdisjoint(names)
+        if not standing and not may_be_lost:
             return way
 
-        def unless_standing(saving: Saving, value: Any) -> Reduced:
-            name = standing.get(id(value))
-            return way(saving, value) if name is None else (building.stream_of, (name,))
+        def reduce(saving: Saving, value: Any) -> Reduced:
+            if id(value) in standing:
+                return building.stream_of, (standing[id(value)],)
+            return refuse(saving, value) if may_be_lost and at_once(value) is not None else way(saving, value)
 
-        return unless_standing
+        return reduce
 
-    def _way(self, kind: type) -> Reducer:
-        for base in mro_of(kind):
-            ways = _of_exactly(base, registered)
-            if ways is not None:
-                return _by_codec(*ways)
-        how = _of_exactly(kind, REDUCERS) or NAMED.get(full_name(kind))
+    def _way(self, kind: type, names: list[str]) -> Reducer:
+        how = _of_exactly(kind, REDUCERS) or REDUCERS.get(names[0])
         if how is not None:
             return how
         if self.origins.of(kind) == RUNNER:
             return refuse
-        for base, how in FAMILIES:
-            if issubclass(kind, base):
+        for base, how in FAMILIES.items():
+            if isinstance(base, type) and issubclass(kind, base):
                 return how
-        for name in map(full_name, mro_of(kind)):
-            if name in REFUSED:
-                return refuse
-            if name in NAMED_FAMILIES:
-                return _or_else(NAMED_FAMILIES[name], self._usual(kind))
-        return self._usual(kind)
+        how = next((FAMILIES[name] for name in names if name in FAMILIES), None)
+        return self._usual(kind) if how is None else _or_else(how, self._usual(kind))
 
     def _usual(self, kind: type) -> Reducer:
         way = without_caches(kind, way_of(kind, self.origins))
         giver = attributes_of(giver_of(kind)) if self.origins.of(kind) is None else {}
         is_named = any(is_a(giver.get(name), types.FunctionType) for name in ("__reduce__", "__reduce_ex__"))
+        module, standing = module_of(kind), self._of_module(kind)
 
         def usual(saving: Saving, value: Any) -> Reduced:
+            if id(value) in standing:
+                return building.attribute, (module, standing[id(value)])
             reduced = way(value)
             if not is_named:
                 return reduced
@@ -294,16 +287,6 @@ class Saving:
                 return as_it_is(value) or reduced  # it cannot be found, or its class be called, before these are made
             return reduced
 
-        held = self._of_module(kind)
-        if held:
-            table = {id(value): name for name, value in held.items()}
-            module = module_of(kind)
-
-            def by_name(saving: Saving, value: Any) -> Reduced:
-                name = table.get(id(value))
-                return usual(saving, value) if name is None else (building.attribute, (module, name))
-
-            return by_name
         return usual
 
     def held_by(self, kind: type) -> set[int]:
@@ -314,28 +297,22 @@ class Saving:
             self._held[id(kind)] = Circles(self.walk).reached_by(kind)
         return self._held[id(kind)]
 
-    def _of_module(self, kind: type) -> dict[str, Any]:
-        """Objects of this type that the type's own module, one of a library's, holds: `dataclasses.MISSING`."""
-        known = self.origins.of(kind) is not None or not flags_of(kind) & _HEAP  # as the type of `sys.version_info`
+    def _of_module(self, kind: type) -> dict[int, str]:
+        """The names of objects of this type that its own module, one of a library's, holds: `dataclasses.MISSING`."""
+        known = self.origins.of(kind) is not None or not flags_of(kind) & HEAP  # as the type of `sys.version_info`
         module = sys.modules.get(module_of(kind)) if known else None
         if not is_a(module, types.ModuleType) or not is_library(module):  # type: ignore[arg-type]
             return {}
-        return {name: value for name, value in list(names_in(module).items()) if type(value) is kind}
+        return {id(value): name for name, value in list(names_in(module).items()) if type(value) is kind}
 
 
-_HEAP = 1 << 9
-
-
-def _of_exactly(kind: type, table: dict[type, T]) -> T | None:
+def _of_exactly(kind: type, table: Mapping[Any, T]) -> T | None:
     """Entry of a table for a type, whose metaclass may refuse to be hashed or compared."""
     return next((found for one, found in table.items() if one is kind), None)
 
 
 def _by_codec(save: Callable[[Any], Any], load: Callable[[Any], Any]) -> Reducer:
-    def reduce(_: Saving, value: Any) -> Reduced:
-        return building.by_codec, (load, save(value))
-
-    return reduce
+    return lambda _, value: (building.by_codec, (load, save(value)))
 
 
 def _or_else(way: Reducer, other: Reducer) -> Reducer:
@@ -375,7 +352,70 @@ def is_full(one: types.CellType) -> bool:
     return True
 
 
-__all__ = [
-    "REDUCERS", "Bound", "Early", "Reduced", "Saving", "SpaceOf", "family", "is_full", "named", "named_family",
-    "reducer", "refuse",
-]  # fmt: skip
+_BOUND = 5_000_000
+"""Of nested calls; each takes some hundred bytes of the heap."""
+_FOR_VALUES = 1000
+"""Depth to which the code of values may nest calls, as it may elsewhere."""
+_ONE_STACK = sys.version_info < (3, 12)
+"""True if the bound counts calls of C as well, for which the stack has room only up to the usual bound."""
+_Pickler: Any = pickle._Pickler
+_ABSENT = (None,) * 4
+
+
+class Deep(_Pickler):  # type: ignore[misc]  # the type stubs do not tell of its parts
+    """Writes what the standard pickler writes, some fifty times slower.
+
+    Every call on the way from a value to what it holds is one from Python to Python, which takes no C stack.
+    """
+
+    saving: Any
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        self.framer.commit_frame()
+        known = self.memo.get(id(obj))
+        if known is not None:
+            self.write(self.get(known[0]))
+            return
+        kind = type(obj)
+        known_way = self.dispatch.get(kind)
+        if known_way is not None and kind is not FunctionType and kind is not type:
+            known_way(self, obj)
+            return
+        reduced = self.saving.reduce(obj)
+        if reduced is NotImplemented:
+            if issubclass(kind, type):
+                self.save_global(obj)
+                return
+            of_kind = copyreg.dispatch_table.get(kind)
+            with _bounded():
+                reduced = of_kind(obj) if of_kind is not None else obj.__reduce_ex__(5)
+        if isinstance(reduced, str):
+            self.save_global(obj, reduced)
+            return
+        function, arguments, state, items, pairs, setter = (*reduced, *_ABSENT)[:6]
+        self.save_reduce(function, arguments, state, items, pairs, setter, obj=obj)
+
+
+@contextmanager
+def unlimited() -> Iterator[None]:
+    """Lift the bound on how deep Python calls may nest."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(_BOUND)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """While code of a value's own runs: from here on, the usual bound."""
+    if _ONE_STACK:
+        try:
+            sys.setrecursionlimit(1)
+        except RecursionError as error:  # it tells how deep the calls are nested now
+            sys.setrecursionlimit(int(re.findall(r"depth (\d+)", str(error))[0]) + _FOR_VALUES)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(_BOUND)

@@ -1,4 +1,7 @@
-"""Loading: from a record to names, group by group, each after those that it needs."""
+"""Loading: from a record to names, group by group, each after those that it needs.
+
+Of a record of another version of Python, the imports and definitions of its cells can be run again.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,28 @@ import errno
 import mmap
 import sys
 from _pickle import Unpickler
+from _pickle import loads as unpickled
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import MAGIC_NUMBER
-from io import BytesIO
 from json import loads
 from types import ModuleType
 from typing import Any
 
+from cellblock.declarations import declared
 from cellblock.labels import HELD, IMPORT, called, label_of
-from cellblock.worker.saving import ambient, arrays, building, patches
+from cellblock.worker.saving import ambient, building, packages, patches
 from cellblock.worker.saving.facts import causes, told
+from cellblock.worker.saving.functions import EVERYTHING
 from cellblock.worker.saving.imported import Finder, Taken
 from cellblock.worker.saving.losses import unloadable
 from cellblock.worker.saving.pickler import OF_LOADER
-from cellblock.worker.saving.reach import EVERYTHING
-from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, gather, reading
+from cellblock.worker.saving.streams import CHUNK, SIMPLE, Fill, Get, Source, gather
 
 _PATCH = "@patch:"
-_PROCESS, _SETTINGS = "@process", "@settings"
+_PROCESS, _SETTINGS, _SOURCES = "@process", "@settings", "@sources:"
+_OTHER = "it was saved by another version of Python, which alone can read it"
 _REMEDY = "run the cells again that made it"
 _AGAIN = "set again what its functions and classes held"
 _ITSELF = "it is being loaded, and needs this"
@@ -329,7 +334,7 @@ class Restoring:
             return error
 
     def _read(self, group: dict[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
-        source = reading(group["stream"], self.get)
+        source = Source(group["stream"], self.get)
         line = source.readline()
         self._announce("" if line == SIMPLE else group["key"])
         if line == SIMPLE:
@@ -381,7 +386,7 @@ def _late(surrounding: tuple[str, str]) -> tuple[bool, bool]:
 class _Reading:
     """One group being loaded. Nothing that it holds refers to it: what was loaded goes with the last name for it."""
 
-    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Any) -> None:
+    def __init__(self, restoring: Restoring, group: dict[str, Any], spaces: list[list[str]], source: Source) -> None:
         self._restoring = restoring
         self._buffers = group["buffers"]
         self._spaces = spaces
@@ -400,7 +405,8 @@ class _Reading:
             *(partial(again[one], self.taken) if one in again else one for one in building.BUILDERS),
         )
         slots: list[Any] = [builders.__getitem__, *(self._space(*how) for how in self._spaces)]
-        unpickler = _Reader(_Joined(_prelude(len(slots)), self._source), buffers=self._out_of_band())
+        self._source.put_first(_prelude(len(slots)))
+        unpickler = _Reader(self._source, buffers=self._out_of_band())
         unpickler.slots, unpickler.restoring = slots, restoring
         unpickler.load()
         content: tuple[dict[str, Any], Sequence[Any]] = unpickler.load()
@@ -410,7 +416,7 @@ class _Reading:
         return content, unpickler
 
     def array(self, number: int, *made: Any) -> Any:
-        return arrays.read(made, self._room(self._buffers[-number]))
+        return packages.read(made, self._room(self._buffers[-number]))
 
     def _out_of_band(self) -> Any:
         for length, chunks in self._buffers:
@@ -467,24 +473,41 @@ class _Reader(Unpickler):
         return super().find_class(module, name)
 
 
-class _Joined:
-    """A prelude of exactly one read, and what follows it."""
-
-    def __init__(self, prelude: bytes, rest: Any) -> None:
-        self._prelude: BytesIO | None = BytesIO(prelude)
-        self._read: Callable[[int], bytes] = rest.read
-        self.readinto, self.readline = rest.readinto, rest.readline
-
-    def read(self, size: int) -> bytes:
-        if self._prelude is not None:
-            piece = self._prelude.read(size)
-            if piece:
-                return piece
-            self._prelude = None
-        return self._read(size)
-
-
 def _prelude(count: int) -> bytes:
-    """A pickle that leaves the slots in the memo, in order; in a frame, to be read at once."""
+    """A pickle that leaves the slots in the memo, in order: what sets `memo` is no way, CPython keeps nothing of it."""
     body = b"".join(b"c@\n%d\n\x940" % number for number in range(count)) + b"N."
     return b"\x80\x05\x95" + len(body).to_bytes(8, "little") + body
+
+
+def sources(record: dict[str, Any], get: Get) -> dict[str, str]:
+    """The sources of the session's cells by their file names, in the order they ran. Any Python reads them."""
+    streams = {group["key"]: group["stream"] for group in record["groups"]}
+    blocks = [(label, key) for label, key in record["ambient"] if label.startswith(_SOURCES)]
+    blocks = sorted((int(label.removeprefix(_SOURCES)), key) for label, key in blocks)
+    found: dict[str, str] = {}
+    for _, key in blocks:
+        data = b"".join(map(get, streams[key]))
+        if not data.startswith(SIMPLE):
+            raise ValueError("the sources of cells are not plain text")
+        found.update(unpickled(data.removeprefix(SIMPLE)))
+    return found
+
+
+def replay(namespace: dict[str, Any], record: dict[str, Any], *, get: Get) -> list[list[str]]:
+    """Run the imports and definitions of a record's cells. Rows of the names that are not there afterwards.
+
+    A definition that fails, since it needs a value that is not there, costs the names that it would have bound.
+    """
+    said = sources(record, get)
+    ambient.apply("sources", said, namespace)  # the next record has them too
+    reasons: dict[str, str] = {}
+    for text, names in declared(said.values()):
+        try:
+            exec(compile(text, "<declarations>", "exec", dont_inherit=True), namespace)
+        except BaseException as error:  # a cell's own code, which may leave with SystemExit too
+            reasons.update(dict.fromkeys(names, f"its definition failed: {type(error).__name__}: {error}"[:300]))
+    rows = []
+    for name, _, kind, *_ in record["names"]:
+        if name not in namespace:
+            rows.append([name, kind, reasons.get(name, _OTHER), _REMEDY])
+    return rows

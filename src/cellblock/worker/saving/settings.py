@@ -1,4 +1,7 @@
-"""Settings of the process that cells change by a call: a table of how each is read and set; saved where one changed."""
+"""Settings of the process and of packages that cells change by a call: tables of how each is read and set.
+
+Those of the process are saved where one changed.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
@@ -48,7 +52,7 @@ def apply(settings: Mapping[str, Any]) -> None:
     failed = None
     for name, value in settings.items():
         try:
-            _ROWS[name][1](value)
+            _PROCESS[name][1](value)
         except Exception as error:
             failed = error
     if failed is not None:
@@ -56,7 +60,7 @@ def apply(settings: Mapping[str, Any]) -> None:
 
 
 def _read(sources: Iterable[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: read() for name, (read, _) in _ROWS.items() if read is not None}
+    found: dict[str, Any] = {name: read() for name, (read, _) in _PROCESS.items() if read is not None}
     named = {match[2] for source in sources if "register_error" in source for match in _REGISTERED(source)}
     return {**found, "error handlers": {name: handler for name in named if (handler := _handler_of(name)) is not None}}
 
@@ -91,7 +95,7 @@ def _handlers() -> dict[int, Any]:
     return {number: one for number, one in plain.items() if one is not None}
 
 
-def set_handlers(found: Mapping[int, Any]) -> None:
+def _set_handlers(found: Mapping[int, Any]) -> None:
     for number, handler in found.items():
         signal.signal(number, handler)
 
@@ -137,11 +141,11 @@ def _reports_faults(enabled: bool) -> None:
     (faulthandler.enable if enabled else faulthandler.disable)()
 
 
-_ROWS: dict[str, tuple[Callable[[], Any] | None, Callable[[Any], object]]] = {
+_PROCESS: dict[str, tuple[Callable[[], Any] | None, Callable[[Any], object]]] = {
     "logging": (lambda: logging.root.manager.disable, logging.disable),
     "umask": (_umask, os.umask),
     "locale": (_locales, _set_locales),
-    "signals": (_handlers, set_handlers),
+    "signals": (_handlers, _set_handlers),
     "error handlers": (None, _set_error_handlers),
     "meta_path": _hooks(sys.meta_path),
     "path_hooks": _hooks(sys.path_hooks),
@@ -154,3 +158,51 @@ _ROWS: dict[str, tuple[Callable[[], Any] | None, Callable[[Any], object]]] = {
     "stack": (threading.stack_size, threading.stack_size),
     "faults": (faulthandler.is_enabled, _reports_faults),
 }
+
+
+def _numpy(module: Any) -> dict[str, Any]:
+    return {"print": dict(module.get_printoptions()), "errors": module.geterr()}
+
+
+def _set_numpy(module: Any, value: dict[str, Any]) -> None:
+    module.set_printoptions(**value["print"])
+    module.seterr(**value["errors"])
+
+
+def _matplotlib(module: Any) -> dict[str, Any]:
+    """Settings that differ from those of the files. Not the backend, whose mere reading may load one."""
+    stands = module.rcParamsOrig
+    held = {name: dict.__getitem__(module.rcParams, name) for name in module.rcParams if not name.startswith("backend")}
+    return {name: value for name, value in held.items() if dict.get(stands, name) != value}
+
+
+def _pandas(module: Any) -> dict[str, Any]:
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, option in module._registered_options.items():
+            value = module.get_option(name)
+            if value is not option.defval and value != option.defval:
+                found[name] = value
+    return found
+
+
+def _set_pandas(module: Any, value: dict[str, Any]) -> None:
+    with warnings.catch_warnings():  # of options that are on their way out
+        warnings.simplefilter("ignore")
+        for name, one in value.items():
+            if module.get_option(name) != one:
+                module.set_option(name, one)
+
+
+PACKAGES: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any, Any], object]]] = {
+    "numpy.random": (
+        "numpy.random", lambda numpy: numpy.get_state(legacy=False), lambda numpy, value: numpy.set_state(value),
+    ),
+    "numpy": ("numpy", _numpy, _set_numpy),
+    "decimal": ("decimal", lambda decimal: decimal.getcontext(), lambda decimal, value: decimal.setcontext(value)),
+    "matplotlib": ("matplotlib", _matplotlib, lambda matplotlib, value: matplotlib.rcParams.update(value)),
+    "pandas": ("pandas._config.config", _pandas, _set_pandas),
+    "torch": ("torch", lambda torch: torch.get_rng_state(), lambda torch, value: torch.set_rng_state(value)),
+}  # fmt: skip
+"""Of packages, by labels: the module, and how what it keeps is read and set once it is imported."""

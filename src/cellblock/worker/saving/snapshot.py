@@ -16,43 +16,24 @@ from warnings import catch_warnings, simplefilter
 
 from cellblock.labels import DECLARED, HELD, IMPORT, LAST, called, is_around, label_of, place_of
 from cellblock.text import represent
-from cellblock.worker.saving import (
-    ambient,
-    arrays,
-    classes,
-    codecs,
-    figures,
-    frames,
-    functions,
-    imported,
-    parts,
-    patches,
-    tensors,
-)
-from cellblock.worker.saving.brief import Brief, is_long
+from cellblock.worker.saving import ambient, building, classes, codecs, functions, imported, packages, parts, patches
+from cellblock.worker.saving.canonical import order, unify
 from cellblock.worker.saving.circles import Circles
-from cellblock.worker.saving.deep import unlimited
-from cellblock.worker.saving.evidence import Evidence
 from cellblock.worker.saving.facts import is_a, mro_of, names_in, qualname_of, sayable, storable, told
-from cellblock.worker.saving.groups import Together, arrange
-from cellblock.worker.saving.losses import PART, Unsaved, advice, kind_of, path_to, unloadable
+from cellblock.worker.saving.groups import Quiet, Together, arrange
+from cellblock.worker.saving.losses import PART, Unsaved, advice, path_to, type_of, unloadable
 from cellblock.worker.saving.origins import Origins
-from cellblock.worker.saving.pickler import Bound, Saving
-from cellblock.worker.saving.quiet import Quiet
-from cellblock.worker.saving.sets import order
-from cellblock.worker.saving.streams import SIMPLE, Nowhere, Put, Sink, put_pieces
-from cellblock.worker.saving.texts import unify
-from cellblock.worker.saving.trial import Piece, Trial, pieces_of
-from cellblock.worker.saving.walk import Walk
+from cellblock.worker.saving.pickler import Call, Saving, unlimited
+from cellblock.worker.saving.streams import SIMPLE, Nowhere, Pieces, Put, Sink
+from cellblock.worker.saving.trial import Trial
+from cellblock.worker.saving.walk import VALUES, Walk
 from cellblock.worker.saving.work import Ended, Work
 
-__all__ = ["arrays", "classes", "codecs", "figures", "frames", "functions", "parts", "save", "tensors", "unsaved"]
+__all__ = ["classes", "codecs", "functions", "packages", "parts", "save", "unsaved"]  # modules of reducers
 
 FORMAT = 1
-_ALONE: dict[str, Any] = {"buffers": [], "needs": [], "reaches": []}
 _PREVIEW_CHARS = 200
-_SIMPLE = frozenset(map(id, (type(None), bool, int, float, complex, str, bytes)))
-_LONG = 4096
+_LONG = 4096  # as in the walk: objects that names may share
 _MOST_LOST = 10_000
 _UNSTORABLE = "its name is longer than 1000 characters, or has NUL or a lone surrogate in it"
 _ADDRESS = compiled(r" at 0x[0-9a-f]+(?=>)")
@@ -75,7 +56,7 @@ def save(
     to be loaded once. `standing` are settings of the process that are others while it is saved. `work` is told each
     piece of work that may run code of the cells'.
     """
-    snapshot = _Snapshot(namespace, put, Evidence(index, unchanged, put), work or Work(), trial)
+    snapshot = _Snapshot(namespace, Pieces(put, index, unchanged), work or Work(), trial)
     snapshot.surround(standing)  # before the filters of warnings are others
     with catch_warnings():
         simplefilter("ignore")
@@ -84,26 +65,17 @@ def save(
 
 def unsaved(namespace: dict[str, Any], names: Collection[str]) -> list[str]:
     """Of some names, those whose values cannot be saved. Runs the code of values, here and now, and keeps nothing."""
-    snapshot = _Snapshot(namespace, _nowhere, Evidence(b"", lambda _start, _end: False, _nowhere), Work())
+    snapshot = _Snapshot(namespace, Pieces(lambda _: "", b"", lambda _start, _end: False), Work())
     with catch_warnings():
         simplefilter("ignore")
         saved = {name for name, *_ in snapshot.take(names)["names"]}
     return [name for name in names if name not in saved]
 
 
-def _nowhere(_piece: Any) -> str:
-    return ""
-
-
 class _Snapshot:
-    def __init__(
-        self, namespace: dict[str, Any], put: Put, evidence: Evidence, work: Work, trial: Trial | None = None
-    ) -> None:
-        self.evidence = evidence
-        self.work = work
-        self.trial = trial
+    def __init__(self, namespace: dict[str, Any], pieces: Pieces, work: Work, trial: Trial | None = None) -> None:
+        self.pieces, self.work, self.trial = pieces, work, trial
         self._namespace = namespace
-        self._put = put
         self._origins = Origins(namespace)
         self.how: dict[int, Any] = {}
         self._walk = Walk(self._origins, namespace)
@@ -138,10 +110,10 @@ class _Snapshot:
                         self._put_around(label, value)
         with self._losing("what cells changed in modules"):
             begin("around what cells changed in modules")
-            chains = self.evidence.targets(ambient.blocks().values())
-            found = patches.find(chains, self._namespace, self._origins)
+            chains = self.pieces.targets(ambient.blocks().values())
+            found = patches.find(chains, self._namespace, self._origins.of)
             for made, (*_, said) in self._origins.own.values():
-                found += patches.find(said, names_in(made), self._origins)
+                found += patches.find(said, names_in(made), self._origins.of)
             for patch in dict.fromkeys(found):
                 if patch.module not in self._origins.own:
                     with self._losing(f"{patch.module}.{patch.path}"):
@@ -173,14 +145,14 @@ class _Snapshot:
         for name in names_of(self._namespace) if names is None else names:
             value = self._namespace[name]
             if not storable(name):
-                self._lost.append([name, kind_of(value).removeprefix("builtins."), _UNSTORABLE, "give it another name"])
+                self._lost.append([name, type_of(value), _UNSTORABLE, "give it another name"])
                 continue
             self._add(name, value)
         for label, value in self._around.items():
             self._add(label, value)
         self._walk.run()
         Quiet(self._walk, self._origins).tie(self._labels, self._modules)
-        if self._put is not _nowhere:
+        if names is None:  # and this process ends
             order(self._walk.sets)
         self._shared = {self._walk.find(root) for touched in self._walk.touched.values() for root in touched.values()}
         for number, error in self._walk.failed.items():
@@ -207,12 +179,12 @@ class _Snapshot:
             "names": sorted(self._names),
             "lost": [list(map(sayable, row)) for row in self._lost],
             "ambient": sorted(self._ambient),
-            "index": self.evidence.index(),
+            "index": self.pieces.index(),
         }
 
     def _add(self, name: str, value: Any) -> None:
         is_held = name.startswith(HELD)
-        if not is_held and id(type(value)) in _SIMPLE and not (type(value) in (str, bytes) and len(value) >= _LONG):
+        if not is_held and id(type(value)) in VALUES and not (type(value) in (str, bytes) and len(value) >= _LONG):
             self._save_simple(name, value)
             return
         number = self._walk.add(value, name, ties=name != LAST and not name.startswith(DECLARED))
@@ -227,34 +199,22 @@ class _Snapshot:
             with self._losing(f"module {name}"):
                 if not storable(label := f"{IMPORT}{name}"):
                     raise Unsaved(origin, _UNSTORABLE, "give it another name")
-                pieces: dict[str, Piece] = {}
-                sink = self._sink(pieces)
+                self._note_pieces()
+                sink = self.sink()
                 sink.write(SIMPLE)
                 Pickler(sink, 5).dump((*origin, list(imported.held(module))))
-                groups.append({"key": label, "stream": list(sink.finish()), **_ALONE})
+                groups.append(_alone(label, sink.finish()))
                 self._ambient.append([label, label])
-                if self.trial is not None:
-                    self.trial.take(groups[-1], pieces, defines=True)
+                self._try_later(groups[-1], defines=True)
         self._groups[:0] = groups  # first, as what needs them does when it is loaded
 
     def _save_simple(self, name: str, value: Any) -> None:
-        address = self._put(SIMPLE + dumps(value, 5))
-        self._groups.append({"key": name, "stream": [address], **_ALONE})
+        self._groups.append(_alone(name, [self.pieces.put(SIMPLE + dumps(value, 5))]))
         self._tell(name, name, value, plain=True)
-
-    def _called(self, number: int) -> str:
-        """A root's name, or what stands for it."""
-        return self._labels.get(number) or f".{number}"
-
-    def _told(self, number: int) -> str:
-        """A root's name in a sentence; of a definition without one, what it defines."""
-        if (label := self._labels.get(number)) is not None:
-            return called(label)
-        return _defined(self._walk.values[number])
 
     def _save_standard(self, key: str, number: int) -> bool:
         """Save a value that the standard pickler can do alone; False where it cannot: it nests too deep for that."""
-        sink = self._sink()
+        sink = self.sink()
         sink.write(SIMPLE)
         try:
             pickler = Pickler(sink, 5)
@@ -262,30 +222,22 @@ class _Snapshot:
         except Exception:  # the other way tells why
             return False
         self._keep_memo(key, [number], pickler, unify(sink, pickler, 0))
-        self._groups.append({"key": key, "stream": list(sink.finish()), **_ALONE})
+        self._groups.append(_alone(key, sink.finish()))
         self._tell(self._labels[number], key, self._walk.values[number], plain=True)
         return True
 
-    def _sink(self, pieces: dict[str, Piece] | None = None) -> Sink:
-        """Sink for a stream; `pieces` are to be those that it is put away in."""
+    def sink(self) -> Sink:
+        return Sink(self.pieces, self._walk.owner_of)
 
-        def put(piece: memoryview | bytes) -> str:
-            address = self._put(piece)
-            if pieces is not None:
-                pieces[address] = piece
-            return address
+    def _note_pieces(self) -> None:
+        """Begin to hold the pieces of a group, for the trial."""
+        self.pieces.noted = None if self.trial is None else {}
 
-        def put_long(piece: Any) -> list[str]:
-            """Put a long text or run of bytes away, as the pickler hands it over."""
-            owner = self._walk.owner_of(piece)
-            if owner is None:
-                return list(put_pieces(piece, put))
-            chunks = self.evidence.put(piece, owner, moves=type(piece) is memoryview)
-            if pieces is not None:
-                pieces.update(pieces_of(piece, chunks))
-            return chunks
-
-        return Sink(put, put_long)
+    def _try_later(self, group: dict[str, Any], *, defines: bool) -> None:
+        """Give a group that was written to the trial."""
+        if self.trial is not None:
+            self.trial.take(group, self.pieces.noted or {}, defines=defines)
+        self.pieces.noted = None
 
     def _save_group(self, group: Together) -> None:
         roots = [number for number in group.roots if number not in self._broken]
@@ -299,7 +251,8 @@ class _Snapshot:
         bad: dict[int, tuple[BaseException, Any]] = {}
         if len(roots) > 1:
             for number in sorted(roots, key=lambda one: not self._walk.defines(one)):  # which may come from their code
-                alone = self._try(f"{group.key} of {self._called(number)}", group.key, [number], kept=False)
+                label = self._labels.get(number) or f".{number}"
+                alone = self._try(f"{group.key} of {label}", group.key, [number], kept=False)
                 if alone is not None:
                     bad[number] = alone
                     self._lose(number, *alone)
@@ -321,8 +274,9 @@ class _Snapshot:
         try:
             self.work.require(f"load {work}", *values)
             self.work.begin(f"save {work}", *values)
+            self._note_pieces()
             writing = _Writing(self, key, roots, kept=kept)
-            writing.saving.deep = deep
+            writing.deep = deep
             with unlimited() if deep else nullcontext():
                 pickler = writing.write()
         except BaseException as error:  # the values' own code, which may leave with SystemExit too
@@ -333,17 +287,17 @@ class _Snapshot:
                 error = Unsaved(values[0], "it nests too deep for the memory there is", "keep it in a flat list")
             if type(error) is Unsaved:
                 return error, error.culprit
-            return error, None if writing is None else writing.saving.last
+            return error, None if writing is None else writing.last
         if kept:
             group = writing.record()
             self._groups.append(group)
             self._keep_memo(key, roots, pickler, writing.numbers)
-            if self.trial is not None and any(not is_around(self._labels.get(one, "")) for one in roots):
-                self.trial.take(group, writing.pieces, defines=any(map(self._walk.defines, roots)))
+            if not all(is_around(self._labels.get(one, "")) for one in roots):
+                self._try_later(group, defines=any(map(self._walk.defines, roots)))
             for number in roots:
                 if number in self._labels:
                     self._tell(self._labels[number], key, self._walk.values[number])
-            for culprit, what, remedy in writing.saving.notes:
+            for culprit, what, remedy in writing.notes:
                 self._note(roots, culprit, what, remedy)
         return None
 
@@ -355,10 +309,11 @@ class _Snapshot:
         try:
             if not plain:
                 self.work.begin(f"show {name}", value)
-            size, preview = _size(value), _preview(value)
+            size, preview = _size(value), represent(value, max_chars=_PREVIEW_CHARS)
         except Ended as ended:
             size, preview = 0, f"<no repr: {ended}>"
-        self._names.append([name, key, sayable(kind_of(value).removeprefix("builtins.")), size, sayable(preview)])
+        preview = _ADDRESS.sub("", preview)  # which is another in each process
+        self._names.append([name, key, sayable(type_of(value)), size, sayable(preview)])
 
     def _note(self, roots: list[int], culprit: Any, what: str, remedy: str) -> None:
         """Tell what is left out of these roots, each kind of part once."""
@@ -371,7 +326,7 @@ class _Snapshot:
                 continue
             if path is not None or len(roots) == 1:
                 self._noted.add((name, what))
-                of = kind_of(culprit).removeprefix("builtins.")
+                of = type_of(culprit)
                 part = f"{what.removeprefix('its ')} of {path or called(name)}"
                 self._lost.append([part, PART + of, f"{what} cannot be saved", remedy])
 
@@ -381,13 +336,13 @@ class _Snapshot:
         reason, remedy = _explain(error, value if culprit is root else culprit)
         if name is not None:
             name = called(name)
-        path = None if type(error) is Ended else path_to(culprit, value, name or kind_of(value))
+        path = None if type(error) is Ended else path_to(culprit, value, name or type_of(value))
         if path is not None and path != name:
             reason = f"{path}: {reason}"
         self._broken[number] = reason
         self._origins.leave_to_code(value)
         if name is not None:
-            self._lost.append([name, kind_of(value).removeprefix("builtins."), reason, remedy])
+            self._lost.append([name, type_of(value), reason, remedy])
 
     def _keep_memo(self, key: str, roots: list[int], pickler: Any, numbers: list[int]) -> None:
         if any(self._walk.find(one) in self._shared for one in roots):
@@ -400,7 +355,9 @@ class _Snapshot:
         for root in roots:
             for one, holder in self._walk.touched.get(root, {}).items():
                 if holder in self._broken:
-                    reason = f"it shares objects with {self._told(holder)}, which is not saved: {self._broken[holder]}"
+                    label = self._labels.get(holder)
+                    other = _defined(self._walk.values[holder]) if label is None else called(label)
+                    reason = f"it shares objects with {other}, which is not saved: {self._broken[holder]}"
                     raise Unsaved(self._walk.values[root], reason, "make it again")
                 key = self._together[self._place[holder]].key
                 if one in self._memos.get(key, ()):
@@ -421,119 +378,104 @@ class _Snapshot:
         return group.key, self._labels.get(number, self._numbers.get(number, 0))
 
 
-class _Writing:
-    """One attempt to pickle some roots of a group."""
+class _Writing(Saving):
+    """One attempt to pickle some roots of a group, to nowhere if it is not `kept`."""
 
     def __init__(self, snapshot: _Snapshot, key: str, roots: list[int], *, kept: bool) -> None:
-        self._snapshot = snapshot
-        self._key = key
-        self._roots = roots
-        self.pieces: dict[str, Piece] = {}
+        walk = snapshot._walk
+        self._snapshot, self._key, self._roots = snapshot, key, roots
+        self._sink = snapshot.sink() if kept else None
         self.numbers: list[int] = []
         """Places in the memo, as `unify` gives them."""
-        self._sink = snapshot._sink(self.pieces if snapshot.trial is not None else None) if kept else None
-        self._needs: set[str] = set()
         self._pickled: list[tuple[int, list[str]]] = []
         self._arrays: list[tuple[int, list[str]]] = []
-        walk = snapshot._walk
         self._whole = snapshot._together[snapshot._place[roots[0]]].roots
-        group = sorted({walk.find(number) for number in self._whole})
-        self.saving = Saving(
+        references = snapshot.references(roots)
+        self._needs = {key for key, _ in references.values()}
+        super().__init__(
             walk,
             snapshot._namespace,
             snapshot._origins,
-            group,
+            sorted({walk.find(number) for number in self._whole}),
             snapshot.how,
-            elsewhere=self._elsewhere,
-            buffer=self._keep_array,
-            references=snapshot.references(roots),
-            circles=self._circles(roots),
+            references=references,
+            circles=self._circles(walk),
         )
-        self._needs.update(key for key, _ in self.saving.references.values())
 
-    def _circles(self, roots: list[int]) -> tuple[list[Any], dict[int, dict[str, Any]]]:
+    def _circles(self, walk: Walk) -> tuple[list[Any], dict[int, dict[str, Any]]]:
         """Tables that are filled late, and early attributes: see `Circles.tables`."""
-        walk = self._snapshot._walk
         if walk.hashed.isdisjoint(self._whole):
             return [], {}
-        in_turn = sorted(roots, key=lambda number: self._snapshot._labels.get(number, ""))
+        in_turn = sorted(self._roots, key=lambda number: self._snapshot._labels.get(number, ""))
         return Circles(walk).tables([walk.values[number] for number in in_turn])
 
     def write(self) -> Any:
         """Write all. The pickler."""
-        snapshot, walk = self._snapshot, self._snapshot._walk
-        labels = snapshot._labels
+        labels = self._snapshot._labels
         named = dict(sorted(map(self._named, labels.keys() & self._roots), key=_in_turn))
-        self.saving.kept.append(named)
+        self.kept.append(named)
         # all of the group's: their positions are what others refer to
-        others = [one for one in self._whole if one not in snapshot._labels]
-        anonymous = tuple(walk.values[one] if one in self._roots else None for one in others)
-        sink: Any = self._sink if self._sink is not None else Nowhere(snapshot.work.go_on)
-        sink.write(told_as_json(self.saving.spaces, separators=(",", ":")).encode() + b"\n")
-        pickler = self.saving.dump((named, anonymous), sink, self._keep_buffer)
+        others = [one for one in self._whole if one not in labels]
+        anonymous = tuple(self.walk.values[one] if one in self._roots else None for one in others)
+        sink: Any = self._sink if self._sink is not None else Nowhere(self._snapshot.work.go_on)
+        sink.write(told_as_json(self.spaces, separators=(",", ":")).encode() + b"\n")
+        pickler = self.dump((named, anonymous), sink, lambda buffer: self._pickled.append(self._put(buffer.raw())))
         if self._sink is not None:
-            self.numbers = unify(self._sink, pickler, self.saving.begin)
+            self.numbers = unify(self._sink, pickler, self.begin)
         return pickler
 
     def _named(self, number: int) -> tuple[str, Any]:
         """A label and its value, which a module holds at once where it needs nothing else of the group."""
-        walk, label = self._snapshot._walk, self._snapshot._labels[number]
-        value = walk.values[number]
+        label, value = self._snapshot._labels[number], self.walk.values[number]
         if not label.startswith(HELD) or len(self._roots) == 1:
             return label, value
-        if walk.needs[number] or walk.defines(number):
+        if self.walk.needs[number] or self.walk.defines(number):
             return label, value
         module, name = place_of(label)
-        return label, Bound(names_in(self._snapshot._origins.own[module][0]), name, value)
+        return label, Call(building.bound, self.space_of(names_in(self.origins.own[module][0])), name, value)
 
     def record(self) -> dict[str, Any]:
         assert self._sink is not None
-        buffers = self._pickled + self._arrays[::-1]
         record = {
             "key": self._key,
-            "stream": list(self._sink.finish()),
-            "buffers": [[length, chunks] for length, chunks in buffers],
+            "stream": self._sink.finish(),
+            "buffers": [[length, chunks] for length, chunks in self._pickled + self._arrays[::-1]],
             "needs": sorted(self._needs),
-            "reaches": sorted(filter(storable, self.saving.reaches)),
+            "reaches": sorted(filter(storable, self.reaches)),
         }
-        if self.saving.references:
-            record["refers"] = sorted({key for key, _ in self.saving.references.values()})
+        if self.references:
+            record["refers"] = sorted({key for key, _ in self.references.values()})
         return record
 
-    def _elsewhere(self, value: Any) -> tuple[str, str | int] | None:
+    def elsewhere(self, value: Any) -> tuple[str, str | int] | None:
         place = self._snapshot.elsewhere(value, self._key)
         if place is not None:
             self._needs.add(place[0])
         return place
 
-    def _keep_buffer(self, buffer: Any) -> None:
-        """Keep a buffer that a value's own pickling puts out of band."""
-        self._pickled.append(self._put(buffer.raw()))
-
-    def _keep_array(self, data: Any, owner: Any) -> int:
-        """An array's memory; its number counts from the end of the buffers."""
-        if self._sink is not None and owner is not None and self._snapshot._walk.reaches(owner):
-            chunks = self._snapshot.evidence.put(data, id(owner))
-            self.pieces.update(pieces_of(data, chunks))
-            self._arrays.append((data.nbytes, chunks))
-        else:
-            self._arrays.append(self._put(data))
+    def buffer(self, data: Any, owner: Any) -> int:
+        """Numbers count from the end of the buffers: those that values' own pickling puts out of band come first."""
+        self._arrays.append(self._put(data, owner))
         return len(self._arrays)
 
-    def _put(self, data: Any) -> tuple[int, list[str]]:
-        view = memoryview(data)
+    def _put(self, data: Any, owner: Any = None) -> tuple[int, list[str]]:
+        view, pieces = memoryview(data), self._snapshot.pieces
         if self._sink is None:
             return view.nbytes, []
-        chunks = list(put_pieces(view, self._snapshot._put))
-        if self._snapshot.trial is not None:
-            self.pieces.update(pieces_of(view, chunks))
-        return view.nbytes, chunks
+        if owner is not None and self.walk.reaches(owner):
+            return view.nbytes, pieces.put_held(view, id(owner))
+        return view.nbytes, pieces.put_all(view)
+
+
+def _alone(key: str, stream: list[str]) -> dict[str, Any]:
+    """A group that needs no other."""
+    return {"key": key, "stream": stream, "buffers": [], "needs": [], "reaches": []}
 
 
 def _in_turn(item: tuple[str, Any]) -> tuple[bool, int, str]:
     """Classes before those derived from them: what the first hold may be of the others, which are not made twice so."""
     label, value = item
-    return type(value) is not Bound, len(mro_of(value)) if is_a(value, type) else sys.maxsize, label
+    return type(value) is not Call, len(mro_of(value)) if is_a(value, type) else sys.maxsize, label
 
 
 def names_of(namespace: dict[str, Any]) -> list[str]:
@@ -547,7 +489,7 @@ def _defined(value: Any) -> str:
     """A definition in a sentence."""
     if is_a(value, type):
         return f"class {qualname_of(value)}"
-    return f"{kind_of(value).rpartition('.')[2]} {getattr(value, '__qualname__', value.__name__)}"
+    return f"{type_of(value).rpartition('.')[2]} {getattr(value, '__qualname__', value.__name__)}"
 
 
 def _explain(error: BaseException, culprit: Any) -> tuple[str, str]:
@@ -569,12 +511,3 @@ def _size(value: object) -> int:
         return getsizeof(value, 0)
     except BaseException:  # an object's own __sizeof__ may do anything
         return 0
-
-
-def _preview(value: object) -> str:
-    """A short text of a value, without addresses, which are others in each process."""
-    try:
-        text = Brief(_PREVIEW_CHARS).repr(value) if is_long(value) else represent(value, max_chars=_PREVIEW_CHARS)
-        return _ADDRESS.sub("", text)
-    except BaseException as error:  # an object's own __repr__ may do anything, leave with SystemExit too
-        return f"<no repr: {qualname_of(type(error))}>"

@@ -1,10 +1,14 @@
-"""Streams for picklers and unpicklers: pieces that are put away, and fetched, by address."""
+"""Pieces of at most 1 MB that are put away, and fetched, by address; streams of them for picklers and unpicklers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from io import BytesIO
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from json import dumps, loads
 from typing import Any
+
+from cellblock.worker.saving.facts import address_of
+from cellblock.worker.saving.patches import targets_of
 
 CHUNK = 2**20
 _MOST_TAKEN = CHUNK // 2
@@ -12,25 +16,97 @@ SIMPLE = b"\n"
 """The first line of a stream that is a standard pickle of one name's value; otherwise it lists spaces."""
 LONG = 2**18
 """From this length on, text and bytes have pieces of their own."""
-Put = Callable[[memoryview | bytes], str]
+_HEAD = 64
+"""Bytes before the characters of a text, at most."""
+Piece = bytes | memoryview
+Put = Callable[[Piece], str]
 Get = Callable[[str], bytes | bytearray | memoryview]
 Fill = Callable[[Sequence[str], memoryview], int]
 """Puts pieces into memory, one after the other, and answers with how many bytes that was."""
 
 
-class Sink:
-    """Takes what a pickler writes, and puts it away in pieces of at most 1 MB.
+class Pieces:
+    """Puts memory away, and tells in an index where that of the session's objects lay.
 
-    A long text or run of bytes begins a piece of its own: a change before it leaves its pieces what they were.
-    `put_long` puts one away; the pickler hands over the very object that the session holds. Until it ends a stream of
-    at most 512 kB, without what is long, is `taken`, and nothing of it is put away.
+    It is not read where the last snapshot put it away and nothing has written there since, as `unchanged(start, end)`
+    tells. What is made for the pickling has no entry in the index: it lies where the session's own memory was never
+    written, and would look unchanged for ever.
     """
 
-    __slots__ = ("_put", "_put_long", "_waiting", "chunks", "held", "taken")
+    def __init__(self, put: Put, index: bytes, unchanged: Callable[[int, int], bool]) -> None:
+        known = loads(index) if index else {"buffers": [], "targets": {}}
+        self._known: dict[tuple[int, int, int], list[str]] = {
+            (address, length, owner): chunks for address, length, owner, chunks in known["buffers"]
+        }
+        self._unchanged, self._put = unchanged, put
+        self._targets: dict[str, list[list[str]]] = known["targets"]
+        self._taken: dict[tuple[int, int, int], list[str]] = {}
+        self.noted: dict[str, Piece] | None = None
+        """Pieces by their addresses, where somebody wants to have them."""
 
-    def __init__(self, put: Put, put_long: Callable[[Any], list[str]]) -> None:
-        self._put = put
-        self._put_long = put_long
+    def put(self, piece: Piece) -> str:
+        """Put one away; its address."""
+        return self._note(self._put(piece), piece)
+
+    def put_all(self, data: Any) -> list[str]:
+        """Put the pieces of one object's bytes away, without a copy of them; their addresses."""
+        view = memoryview(data).cast("B")
+        return [self.put(view[start : start + CHUNK]) for start in range(0, len(view), CHUNK)]
+
+    def put_held(self, data: Any, owner: int, *, moves: bool = False) -> list[str]:
+        """The same of the memory of an object that the session holds: those that may be others than they were.
+
+        `owner` is the `id` of whose memory that is: the kernel may move pages (mremap), as they are, to where another's
+        were. What `moves` is a text: as it grows it may be moved whole, and its head tells, which is written then.
+        """
+        view = memoryview(data).cast("B")
+        start, length = address_of(view), view.nbytes
+        known = self._known.get((start, length, owner))
+        if moves and not self._unchanged(owner, owner + _HEAD):
+            known = None
+        chunks = []
+        for number, offset in enumerate(range(0, length, CHUNK)):
+            piece = view[offset : offset + CHUNK]
+            if known is not None and self._unchanged(start + offset, start + offset + piece.nbytes):
+                chunks.append(self._note(known[number], piece))
+            else:
+                chunks.append(self.put(piece))
+        self._taken[start, length, owner] = chunks
+        return chunks
+
+    def _note(self, address: str, piece: Piece) -> str:
+        if self.noted is not None:
+            self.noted[address] = piece
+        return address
+
+    def targets(self, blocks: Iterable[dict[str, str]]) -> list[list[str]]:
+        """Targets that the cells' sources set in other objects; only blocks that the last snapshot did not have are
+        parsed."""
+        known, self._targets = self._targets, {}
+        for block in blocks:
+            key = f"{len(block)}-{sha256(repr(block).encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+            if key not in self._targets:
+                self._targets[key] = known[key] if key in known else targets_of(block.values())
+        return [chain for chains in self._targets.values() for chain in chains]
+
+    def index(self) -> str:
+        """Index for the next snapshot."""
+        rows = [[*where, chunks] for where, chunks in self._taken.items()]
+        return dumps({"buffers": rows, "targets": self._targets}, separators=(",", ":"))
+
+
+class Sink:
+    """Takes what a pickler writes, and puts it away in pieces.
+
+    A long text or run of bytes begins a piece of its own: a change before it leaves its pieces what they were. The
+    pickler hands over the very object that the session holds: `owner_of` gives its `id`, None for what was made for the
+    pickling. Until it ends a stream of at most 512 kB, without what is long, is `taken`, and nothing of it is put away.
+    """
+
+    __slots__ = ("_owner_of", "_pieces", "_waiting", "chunks", "held", "taken")
+
+    def __init__(self, pieces: Pieces, owner_of: Callable[[Any], int | None]) -> None:
+        self._pieces, self._owner_of = pieces, owner_of
         self.taken: list[Any] | None = []
         self._waiting: list[bytes] = []
         self.held = 0
@@ -53,18 +129,21 @@ class Sink:
         for piece in pieces:
             self._keep(piece)
 
-    def finish(self) -> tuple[str, ...]:
+    def finish(self) -> list[str]:
         """The addresses of all pieces."""
         if self.taken is not None:
             self.replace(self.taken)
         self._send()
-        return tuple(self.chunks)
+        return self.chunks
 
     def _keep(self, piece: Any) -> None:
         size = len(piece)
         if size >= LONG:
             self._send()
-            self.chunks += self._put_long(piece)
+            owner, is_view = self._owner_of(piece), type(piece) is memoryview
+            self.chunks += (
+                self._pieces.put_all(piece) if owner is None else self._pieces.put_held(piece, owner, moves=is_view)
+            )
             return
         if self.held + size > CHUNK:
             self._send()
@@ -73,7 +152,7 @@ class Sink:
 
     def _send(self) -> None:
         if self._waiting:
-            self.chunks.append(self._put(b"".join(self._waiting)))
+            self.chunks.append(self._pieces.put(b"".join(self._waiting)))
             self._waiting, self.held = [], 0
 
 
@@ -88,18 +167,6 @@ class Nowhere:
     def write(self, piece: Any) -> int:
         self._go_on()
         return len(piece)
-
-
-def put_pieces(data: Any, put: Put) -> Iterator[str]:
-    """Put the pieces of one object's bytes away, without a copy of them; their addresses."""
-    view = memoryview(data).cast("B")
-    for start in range(0, len(view), CHUNK):
-        yield put(view[start : start + CHUNK])
-
-
-def reading(chunks: Sequence[str], get: Get) -> Source | BytesIO:
-    """Source for an unpickler: one piece as it is, several one after the other."""
-    return BytesIO(get(chunks[0])) if len(chunks) == 1 else Source(chunks, get)
 
 
 def gather(get: Get) -> Fill:
@@ -149,6 +216,10 @@ class Source:
             if end:
                 break
         return bytes(line)
+
+    def put_first(self, data: bytes) -> None:
+        """Have these bytes read next."""
+        self._piece, self._at = memoryview(data + self._piece[self._at :]), 0
 
     def _next(self) -> bool:
         address = next(self._chunks, None)

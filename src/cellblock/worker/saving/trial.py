@@ -17,7 +17,7 @@ from cellblock.labels import label_of
 from cellblock.worker.saving import building, imported
 from cellblock.worker.saving.facts import full_name
 from cellblock.worker.saving.restore import Restoring
-from cellblock.worker.saving.streams import CHUNK, gather
+from cellblock.worker.saving.streams import Piece, gather
 
 MOST_BYTES = 64 * 2**20
 """Of all that is held to be loaded: what is larger is not tried."""
@@ -25,7 +25,6 @@ _OF_WALLS = (OSError, MemoryError, RecursionError)
 _OF_FILES = "sqlite3.OperationalError"
 """The same of a file that may not be opened."""
 
-Piece = bytes | memoryview
 Say = Callable[[str, list[list[str]]], None]
 """Report of the group that is loaded next, "" after the last, and of those that failed since: keys and reasons."""
 
@@ -98,9 +97,3 @@ class Trial:
             seen.update(following)
             work += following
         return False
-
-
-def pieces_of(data: Any, addresses: list[str]) -> dict[str, Piece]:
-    """The pieces of one object's bytes by their addresses, without a copy."""
-    view = memoryview(data).cast("B")
-    return {address: view[number * CHUNK : (number + 1) * CHUNK] for number, address in enumerate(addresses)}

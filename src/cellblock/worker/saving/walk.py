@@ -16,7 +16,7 @@ import sys
 import types
 import typing
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from operator import is_
 from sys import getsizeof
@@ -24,6 +24,7 @@ from typing import Any
 
 from cellblock.worker.references import RUNNER, Shown
 from cellblock.worker.saving.facts import (
+    address_of,
     attributes_of,
     flags_of,
     full_name,
@@ -33,7 +34,6 @@ from cellblock.worker.saving.facts import (
     names_in,
     own_attributes,
 )
-from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.objects import shared_space
 from cellblock.worker.saving.origins import Origins
 from cellblock.worker.saving.streams import LONG
@@ -42,6 +42,11 @@ from cellblock.worker.saving.streams import LONG
     ATOM, PLAIN, CLASS, FUNCTION, STOP, ARRAY, WEAK, MEMBER, SPACE, TEXT, TUPLE, CACHED, VARIABLE, MODULE, PROXY, LEAF,
     TENSOR, CONTEXT, TIME, INLINE, BARE, HASHED,
 ) = range(22)  # fmt: skip
+DEFINED = frozenset((CLASS, FUNCTION))
+ENTERED = frozenset((ARRAY, CACHED, HASHED, INLINE, LEAF, PLAIN, PROXY, TUPLE))
+"""Kinds of objects that may lead back to themselves."""
+EARLY = frozenset((ATOM, MEMBER, TEXT, TIME))
+"""Kinds of objects that lead nowhere."""
 
 _ATOMS = (
     type(None), bool, int, float, complex, type(...), type(NotImplemented), range, slice, types.CodeType,
@@ -59,8 +64,9 @@ VARIABLES = tuple(
 """Types of what is defined by a call and known by its name, as classes are."""
 _LARGE = 4096
 """Text and bytes from this length on are objects that names may share; shorter ones are values."""
-_VALUES = frozenset(map(id, (type(None), bool, int, float, complex)))
-_SIMPLE = _VALUES | {id(str), id(bytes)}
+_NUMBERS = frozenset(map(id, (type(None), bool, int, float, complex)))
+VALUES = _NUMBERS | {id(str), id(bytes)}
+"""Types of numbers, text and bytes, told apart by address: a metaclass may refuse to be hashed."""
 _LEAD_NOWHERE = frozenset((ATOM, CLASS, TEXT))
 _SET_ITERATOR: type = type(iter(set[int]()))
 _STANDARD = frozenset(map(id, (list, set, bytearray)))
@@ -116,7 +122,7 @@ class Kinds(dict[int, int]):
             return TENSOR
         if "numpy.ndarray" in families:
             return ARRAY
-        if not families.isdisjoint(_NUMBERS):
+        if not families.isdisjoint(("numpy.dtype", "numpy.generic")):
             return ATOM
         hashed = next(attributes_of(base)["__hash__"] for base in mro_of(kind) if "__hash__" in attributes_of(base))
         if hashed is not None and type(hashed) is not types.WrapperDescriptorType:
@@ -124,7 +130,6 @@ class Kinds(dict[int, int]):
         return INLINE if flags_of(kind) & _INLINE_VALUES else PLAIN
 
 
-_NUMBERS = frozenset(("numpy.dtype", "numpy.generic"))
 _INLINE_VALUES = 1 << 2
 """From Python 3.13 on: the collector tells of the attributes of such an object, and not of its dictionary."""
 
@@ -325,7 +330,7 @@ class Walk:
             if kind is None:
                 kind = kinds.of(type(one))
             if kind == ATOM:
-                if id(type(one)) not in _VALUES:
+                if id(type(one)) not in _NUMBERS:
                     self._is_standard = False
                 continue
             if kind == TIME:
@@ -381,70 +386,67 @@ class Walk:
                 if len(one) >= LONG:
                     self._large.append((id(one), id(one) + getsizeof(one)))
                 continue
-            elif self._leave_standard() and kind == CACHED:
-                owner[id(one)] = root
-                special.append(own_attributes(one))
-            elif kind in (FUNCTION, VARIABLE):
-                if id(one) in self.definitions:
-                    self._need(one, root)
-                elif self._origins.of(one) is None:
-                    owner[id(one)] = root
-                    special += self._parts(one, root)
-            elif kind == MODULE:
-                self.packages[id(one)] = one
-                if self._origins.module(one) is None:
-                    owner[id(one)] = root
-                    space: Any = names_in(one)
-                    self.hand[id(space)] = one
-                    self._spaces.setdefault(id(space), (root, space))
-                    special.append(space)
-            elif kind == PROXY:
-                owner[id(one)] = root
-                of_class = class_of(one)
-                special += [of_class] if of_class is not None else gc.get_referents(one)
             elif kind in (INLINE, HASHED):
+                self._is_standard = False
                 owner[id(one)] = root
                 following.append(one)
                 if kind == HASHED and root not in self.hashed and self._leads_on(one):
                     self.hashed.add(root)
                 if flags_of(type(one)) & _INLINE_VALUES and (shared := shared_space(one)) is not None:
                     special.append(shared)
-            elif kind == CONTEXT:  # its value is in no object that it refers to
-                owner[id(one)] = root
-                special += [*gc.get_referents(one), one.get(None)]
-            elif kind == MEMBER:
-                self._need(type(one), root)
-            elif kind == ARRAY:
-                owner[id(one)] = root
-                special += of_array(one)
-            elif kind == TENSOR:
-                owner[id(one)] = root
-                special += self._of_tensor(one)
-            elif kind == BARE:  # nothing of what it refers to is saved with it
-                owner[id(one)] = root
-            elif kind == WEAK:
-                owner[id(one)] = root
-                self._weak.append((root, one))
+            else:
+                self._is_standard = False
+                special += self._special(one, kind, root)
         if special:
             following += self._enter(special, root)
         return following
 
-    def _leave_standard(self) -> bool:
-        self._is_standard = False
-        return True
+    def _special(self, one: Any, kind: int, root: int) -> Iterable[Any]:
+        """Take an object of which the collector tells more, less or other than what is saved with it; what that is."""
+        if kind == MODULE:
+            self.packages[id(one)] = one
+        if kind == MEMBER or id(one) in self.definitions:
+            self._need(type(one) if kind == MEMBER else one, root)
+            return ()
+        if kind == STOP or (kind == MODULE and self._origins.module(one) is not None):
+            return ()
+        if kind in (FUNCTION, VARIABLE) and self._origins.of(one) is not None:
+            return ()
+        self.owner[id(one)] = root
+        if kind in (FUNCTION, VARIABLE):
+            return self._parts(one, root)
+        if kind == MODULE:
+            space: Any = names_in(one)
+            self.hand[id(space)] = one
+            self._spaces.setdefault(id(space), (root, space))
+            return (space,)
+        if kind == CACHED:
+            return (own_attributes(one),)
+        if kind == PROXY:
+            of_class = class_of(one)
+            return gc.get_referents(one) if of_class is None else (of_class,)
+        if kind == CONTEXT:  # its value is in no object that it refers to
+            return (*gc.get_referents(one), one.get(None))
+        if kind == ARRAY:
+            return of_array(one)
+        if kind == TENSOR:
+            return self._of_tensor(one)
+        if kind == WEAK:
+            self._weak.append((root, one))
+        return ()  # nothing of what a BARE one refers to is saved with it either
 
     def _leads_on(self, value: Any) -> bool:
         """True if an object holds anything but text and numbers."""
         for one in gc.get_referents(value):
             if type(one) is dict:
-                if not _SIMPLE.issuperset(map(id, map(type, chain(one.values(), one)))):
+                if not VALUES.issuperset(map(id, map(type, chain(one.values(), one)))):
                     return True
             elif self.kinds.get(id(type(one))) not in _LEAD_NOWHERE:
                 return True
         return False
 
     def _need(self, definition: Any, root: int) -> None:
-        if not is_class(definition) or self._origins.of(definition) is None:
+        if not is_a(definition, type) or self._origins.of(definition) is None:
             known = self.definitions.get(id(definition))
             if known is None:
                 if not is_heap(definition):
@@ -455,7 +457,7 @@ class Walk:
 
     def _parts(self, definition: Any, root: int) -> list[Any]:
         """Parts of a class or function of a cell's."""
-        if is_class(definition):
+        if is_a(definition, type):
             return parts_of_class(definition)
         if type(definition) is not types.FunctionType:
             return parts_of_variable(definition)
@@ -490,8 +492,8 @@ def _are_values(found: Sequence[Any]) -> bool:
         return True
     first = type(found[0])
     if all(map(is_, map(type, found), repeat(first))):
-        return id(first) in _VALUES
-    return _VALUES.issuperset(map(id, map(type, found)))
+        return id(first) in _NUMBERS
+    return _NUMBERS.issuperset(map(id, map(type, found)))
 
 
 def parts_of_class(definition: type) -> list[Any]:
@@ -499,11 +501,6 @@ def parts_of_class(definition: type) -> list[Any]:
     held.sort(key=lambda item: item[0] if type(item[0]) is str else "")  # a load puts them in in another order
     attributes = [value for _, value in held]
     return [*_bases_of(definition), type(definition), *attributes]
-
-
-def is_class(value: object) -> bool:
-    """True if a value is a class."""
-    return issubclass(type(value), type)
 
 
 _bases_of = type.__dict__["__bases__"].__get__
@@ -520,7 +517,7 @@ def class_of(proxy: Any) -> type | None:
     (mapping,) = gc.get_referents(proxy)
     if type(mapping) is not dict or "__module__" not in mapping:
         return None
-    return next((one for one in gc.get_referrers(mapping) if is_class(one)), None)
+    return next((one for one in gc.get_referrers(mapping) if is_a(one, type)), None)
 
 
 def target_of(reference: Any) -> Any:

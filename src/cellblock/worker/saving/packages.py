@@ -1,22 +1,23 @@
-"""Arrays of NumPy: their memory beside the stream; views of one memory stay views of it.
+"""Objects of NumPy, pandas, Matplotlib and PyTorch. Types are looked up by name: nothing imports a package but a cell.
 
-What is here is looked up by the type's name: nothing imports NumPy but a cell.
+The memory of arrays lies beside the stream; views of one memory stay views of it.
 """
 
 from __future__ import annotations
 
 import array
 import copyreg
+import ctypes
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from cellblock.worker.saving import building
-from cellblock.worker.saving.facts import attributes_of, full_name, is_a, is_heap, mro_of, own_attributes
+from cellblock.worker.saving.facts import address_of, attributes_of, full_name, is_a, is_heap, mro_of, own_attributes
 from cellblock.worker.saving.losses import Unsaved
-from cellblock.worker.saving.memory import address_of
 from cellblock.worker.saving.objects import giver_of, shared_space, split
-from cellblock.worker.saving.pickler import STAND_INS, Reduced, Saving, named, named_family
+from cellblock.worker.saving.pickler import REDUCERS, STAND_INS, Reduced, Saving, family, reducer
+from cellblock.worker.saving.walk import is_plain_tensor
 
 _BESIDE = 2**16
 """Arrays from this size on lie beside the stream."""
@@ -43,16 +44,16 @@ def _references(value: Any) -> int:
 _ONE = _references(_Sample())
 
 
-@named("numpy.ndarray")
+@reducer("numpy.ndarray")
 def _array(saving: Saving, value: Any) -> Reduced:
     whole = _whole(saving, value)
     if whole is not value:
-        return _view_of, _place(value, whole, whole.ctypes.data)
+        return building.array_view, _place(value, whole, whole.ctypes.data)
     base = _base_of(value)
     owner = base if id(base) in saving.memory else value
     exporter = owner.base.obj if type(owner.base) is memoryview else owner.base
     if type(exporter) in _EXPORTERS and not (type(exporter) is bytes and value.flags.writeable):  # unpickling owns it
-        return _view_of, _place(value, exporter, address_of(exporter))
+        return building.array_view, _place(value, exporter, address_of(exporter))
     order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else None
     if value.dtype.hasobject:  # filled once it is there: what it holds may be a view of it
         order = order or "C"
@@ -68,7 +69,7 @@ def _array(saving: Saving, value: Any) -> Reduced:
     return STAND_INS["array"], (saving.buffer(flat(value), owner if kept else None), *made)
 
 
-@named_family("numpy.ndarray")
+@family("numpy.ndarray")
 def _derived(saving: Saving, value: Any) -> Reduced:
     """An array of a derived class: a view, of that class, of the memory of a plain one, and what the class adds."""
     kind: Any = type(value)
@@ -85,10 +86,10 @@ def _derived(saving: Saving, value: Any) -> Reduced:
         saving.kept.append(whole)
     held, slots = split(object.__getstate__(value))
     made = (*_place(plain, whole, whole.ctypes.data), kind)
-    return _view_of, made, (None, held, slots, shared, None, None), None, None, building.set_parts
+    return building.array_view, made, (None, held, slots, shared, None, None), None, None, building.set_parts
 
 
-@named("numpy.memmap")
+@reducer("numpy.memmap")
 def _mapped(saving: Saving, value: Any) -> Reduced:
     mode = getattr(value, "mode", None)
     if type(value.base) is type(value):
@@ -103,7 +104,7 @@ def _mapped(saving: Saving, value: Any) -> Reduced:
     return building.mapped, (str(value.filename), _kind(value.dtype), mode, value.offset, value.shape, order)
 
 
-@named_family("numpy.dtype")
+@family("numpy.dtype")
 def _dtype(_: Saving, value: Any) -> Reduced:
     kind = _kind(value)
     return (sys.modules["numpy"].dtype, (kind,)) if type(kind) is str else NotImplemented
@@ -195,7 +196,7 @@ def _is_mapped(value: Any) -> bool:
     return mapped is not None and type(value) is mapped
 
 
-@named("numpy.ufunc")
+@reducer("numpy.ufunc")
 def _ufunc(_: Saving, value: Any) -> Reduced:
     numpy: Any = sys.modules["numpy"]
     if getattr(numpy, value.__name__, None) is value:
@@ -207,17 +208,9 @@ def _ufunc(_: Saving, value: Any) -> Reduced:
     raise Unsaved(value, "a function that numpy made of another", "make it again with numpy.frompyfunc")
 
 
-@named("numpy.finfo", "numpy.iinfo")
-def _limits(_: Saving, value: Any) -> Reduced:
-    return type(value), (value.dtype,)
-
-
 def _place(value: Any, whole: Any, start: int) -> tuple[Any, ...]:
     offset = value.ctypes.data - start if value.size else 0
     return whole, _kind(value.dtype), value.shape, value.strides, offset, bool(value.flags.writeable)
-
-
-_view_of = building.array_view
 
 
 def flat(value: Any) -> Any:
@@ -234,3 +227,64 @@ def read(made: tuple[Any, ...], fill: Callable[[Any], None]) -> Any:
     fill(flat(found))
     found.flags.writeable = writeable
     return found
+
+
+@family("pandas._libs.internals.Block")
+def _block(_: Saving, value: Any) -> Reduced:
+    """Reduce a block, without the object that tells where its columns are: it is chance which blocks share it."""
+    made, (values, at, dimensions), *_rest = value.__reduce__()
+    at = slice(at.start, at.stop, at.step) if type(at) is slice else at
+    return made, (values, at, dimensions), value.refs, None, None, building.set_block_references
+
+
+@family("pandas.Index", "pandas.core.indexes.base.Index")  # as newer and older ones tell their names
+def _index(_: Saving, value: Any) -> Reduced:
+    references = vars(value).get("_references")  # those without memory of their own work theirs out
+    if references is None:
+        return NotImplemented
+    made, arguments, *_rest = value.__reduce__()
+    return made, arguments, references, None, None, building.set_index_references
+
+
+@family("matplotlib.cbook.CallbackRegistry")
+def _callbacks(_: Saving, value: Any) -> Reduced:
+    """With the first number after those of the callbacks that are saved: all others are registered anew."""
+    made, arguments, state, *_rest = value.__reduce_ex__(5)
+    following = 1 + max((number for held in state["callbacks"].values() for number in held), default=-1)
+    return made, arguments, dict(sorted({**state, "_cid_gen": following}.items()))
+
+
+@reducer("torch.Tensor", "torch.nn.parameter.Parameter")
+def _tensor(_: Saving, tensor: Any) -> Reduced:
+    if not is_plain_tensor(tensor):
+        return NotImplemented
+    made = (
+        type(tensor).__name__,
+        tensor.untyped_storage(),
+        tensor.dtype,
+        tensor.storage_offset(),
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.requires_grad,
+    )
+    rest = (tensor.grad, tensor.__dict__)
+    return building.tensor, made, rest, None, None, building.set_tensor
+
+
+@reducer("torch.storage.UntypedStorage")
+def _storage(_: Saving, storage: Any) -> Reduced:
+    if storage.device.type != "cpu":
+        return NotImplemented
+    size = storage.nbytes()
+    return building.storage, (ctypes.string_at(storage.data_ptr(), size) if size else b"",)
+
+
+REDUCERS.update({
+    "numpy.finfo": lambda _, value: (type(value), (value.dtype,)),
+    "numpy.iinfo": lambda _, value: (type(value), (value.dtype,)),
+    "pandas._libs.internals.BlockValuesRefs": lambda _, value: (building.block_references, (type(value),)),
+    # by its block, which knows what it shares: its own way goes by the block's values
+    "pandas.core.internals.managers.SingleBlockManager": lambda _, value: (
+        type(value), (value.blocks[0], value.axes[0]),
+    ),
+})  # fmt: skip
