@@ -234,6 +234,8 @@ def test_a_cell_answers_where_the_store_does_not_take_that_it_was_the_last(opene
     with _running(session.run, session, "until('a'); put('a', 'by the cell')") as ended:
         session.files.write("a", "host")
     assert ended[0].error is None
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        database.execute("DROP TRIGGER refused")
     _assert_the_same_when_reopened(session, opened, way)
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 DONE = 0
 FAILED = 1
-"""The code that ran failed."""
+"""The code that ran failed, or what it made was not saved where that was asked for."""
 
 USAGE = 2
 """The command line or a file it names cannot be used; nothing ran."""
@@ -21,7 +21,7 @@ STOPPED = 3
 INTERRUPTED = 130
 """Ctrl-C, as shells number it: 128 + SIGINT."""
 
-EPILOG = "exit status: 0 done, 1 the code failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
+EPILOG = "exit status: 0 done, 1 the code or a save failed, 2 usage or an unreadable file, 3 a wall or limit stopped it"
 
 
 class Unusable(Exception):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import EPILOG, INTERRUPTED, status_of
+from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, status_of
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.interrupts import CtrlC
 from cellblock.cli.opening import Setup, Width, set_script
@@ -71,7 +71,7 @@ async def _run(arguments: argparse.Namespace, save: Path | None, setup: Setup, s
     if ctrl_c.count and not cell.ok:
         say(f"interrupted after {ctrl_c.seconds:.1f} s")
         return INTERRUPTED
-    return status_of(cell)
+    return FAILED if cell.ok and shelf is not None and shelf.failed else status_of(cell)
 
 
 async def _prepare(session: AsyncSession, arguments: argparse.Namespace, script: str) -> None:

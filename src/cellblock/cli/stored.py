@@ -176,7 +176,8 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
             since = session.resolve("HEAD").number
             session.configure({"private": f"merged {arguments.other}: {why}", "private_since": since})
         try:
-            merged = merge(session, session.resolve("HEAD"), theirs, arguments.prefer, f"s{session.epoch}-merge")
+            step = f"s{session.epoch}-merge"
+            merged = merge(session, session.resolve("HEAD"), theirs, arguments.other, arguments.prefer, step)
         except MergeConflict as conflict:
             conflict.hint = "make one of them as the other is, or give --prefer ours or --prefer theirs"
             raise

@@ -31,11 +31,17 @@ def pickled(name: str, value: object) -> Bind:
     return Bind(name=name, buffers=(data, *large))
 
 
-def require_sendable(request: Bind) -> None:
-    """Raise for a value that is more than one message takes."""
+def require_sendable(request: Bind, *, had_room: bool) -> None:
+    """Raise for a value that is more than one message takes. Without room in the session it had to be in one."""
     size = sum(map(len, request.buffers))
     if size > MAX_FRAME_BYTES:
+        what, most = f"{request.name}: {size / 2**20:,.0f} MB", MAX_FRAME_BYTES >> 20
+        if had_room:
+            raise UnpicklableError(
+                f"{what} are more than the {most} MB that can be sent at once",
+                hint="write it to a file with session.files.write and load it inside",
+            )
         raise UnpicklableError(
-            f"{request.name}: {size} bytes are more than the {MAX_FRAME_BYTES} that can be sent at once",
-            hint="write it to a file with session.files.write and load it inside",
+            f"{what} do not fit into the session's memory",
+            hint="raise ExecutionLimits(max_memory_mb=…), or write it to a file with session.files.write",
         )

@@ -57,6 +57,20 @@ def require_seconds(name: str, given: object) -> None:
         raise ValueError(f"{name} must be a number of seconds above 0, not {given!a:.80}")
 
 
+def require_count(name: str, given: object) -> None:
+    """ValueError unless an argument is a whole number of 0 or more."""
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise ValueError(f"{name} must be a whole number of 0 or more, not {given!a:.80}")
+
+
+def path_of(path: object) -> str:
+    """A path as text; TypeError for what is none."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise TypeError(f"path must be str or os.PathLike, not {type(path if text is None else text).__name__}")
+    return text
+
+
 def require_text(**given: object) -> None:
     """The one check of text arguments, by their names: TypeError for what is no str, ValueError for half a character.
 

@@ -399,7 +399,7 @@ async def sendable(kernel: Kernel, request: Request) -> Request:
     if large and await kernel.store(large, HOST_SECONDS):
         return Bind(name=request.name, buffers=(first,), is_stored=True)
     if not kernel.gone:
-        require_sendable(request)
+        require_sendable(request, had_room=not (large and kernel.beside))
     return request
 
 

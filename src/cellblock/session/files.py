@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from cellblock.errors import FileRefused
 from cellblock.executors.protocol import Files, FileVersion
 from cellblock.hosting.shortage import each_named
-from cellblock.session.arguments import require_text
+from cellblock.session.arguments import path_of, require_count, require_text
 from cellblock.session.hoststeps import HostStep
 from cellblock.text import name
 
@@ -76,24 +76,26 @@ class AsyncFiles:
         if isinstance(data, str):
             require_text(data=data)
         raw = data.encode() if isinstance(data, str) else bytes(data)
-        await self._change(HostStep("write", os.fspath(path), (raw,)))
+        await self._change(HostStep("write", path_of(path), (raw,)))
 
     async def read(
         self, path: str | os.PathLike[str], *, max_bytes: int = MAX_READ_BYTES, offset: int | None = None
     ) -> bytes:
         """A file's bytes. A file of more than `max_bytes` is refused; with `offset`, a part of at most that is read."""
-        name = os.fspath(path)
+        name = path_of(path)
+        for what, number in (("max_bytes", max_bytes), ("offset", offset or 0)):
+            require_count(what, number)
         return await self._look(lambda files: files.read(name, max_bytes=max_bytes, offset=offset))
 
     async def size(self, path: str | os.PathLike[str]) -> int:
         """The bytes of a file, which is not read."""
         if (version := await self._version(path)) is None:
-            raise FileRefused(f"{os.fspath(path)!r:.300} does not exist", errno=errno.ENOENT)
+            raise FileRefused(f"{path_of(path)!r:.300} does not exist", errno=errno.ENOENT)
         return version[3]
 
     async def _version(self, path: str | os.PathLike[str]) -> FileVersion | None:
         """The device, inode, time of change in nanoseconds and size of a file; None where there is none."""
-        name = os.fspath(path)
+        name = path_of(path)
         return await self._look(lambda files: files.version(name))
 
     async def list(self) -> list[str]:
@@ -102,4 +104,4 @@ class AsyncFiles:
 
     async def delete(self, path: str | os.PathLike[str]) -> None:
         """Remove one file."""
-        await self._change(HostStep("delete", os.fspath(path)))
+        await self._change(HostStep("delete", path_of(path)))

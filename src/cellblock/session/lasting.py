@@ -515,14 +515,14 @@ class Lasting:
         """Why the user's session of that name holds private data; "" where it does not, or there is none."""
         return await to_thread.run_sync(why_private, self._store, self._held.user, other)
 
-    async def merge(self, id: str, theirs: Commit, prefer: Literal["ours", "theirs"] | None) -> Commit:
-        """Make a commit of where the session stands and another: a step of this id."""
+    async def merge(self, id: str, theirs: Commit, name: str, prefer: Literal["ours", "theirs"] | None) -> Commit:
+        """Make a commit of where the session stands and another, of this name: a step of this id."""
 
         def merged() -> Commit:
             if seeds := self.sown(self.standing.tip):  # nothing was drawn since
                 sown: JSON = [*self._sown, {"step": id, "seed": str(seeds[-1])}]
                 self._held.configure({"sown": sown})
-            return merge(self._held, self._held.resolve(self.standing.head), theirs, prefer, id)
+            return merge(self._held, self._held.resolve(self.standing.head), theirs, name, prefer, id)
 
         return await to_thread.run_sync(merged)
 

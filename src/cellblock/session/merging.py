@@ -33,9 +33,10 @@ _UNNAMED = "."
 
 
 def merge(
-    session: HeldSession, ours: Commit, theirs: Commit, prefer: Literal["ours", "theirs"] | None, step: str
+    session: HeldSession, ours: Commit, theirs: Commit, name: str, prefer: Literal["ours", "theirs"] | None, step: str
 ) -> Commit:
-    """Make a commit of what two commits both changed since they parted: a step of this id, after ours.
+    """Make a commit of what two commits both changed since they parted: a step of this id, after ours. Theirs has the
+    name of its session, or what led to it.
 
     Ours itself where theirs has led to it. Names that share objects change together. `MergeConflict` where both changed
     the same, unless one is preferred. Of what surrounds the names, such as options of packages, that version's stays
@@ -62,7 +63,7 @@ def merge(
     with session.batch() as batch:
         return batch.commit(
             kind="merge",
-            message=f"merged {theirs.id.removeprefix('sha256-')[:12]}",
+            message=f"merged {name}",
             number=max(ours.number, theirs.number),
             trees={**ours.trees, **merging.trees(batch, first)},
             detail={**merging.detail(batch), "environment": _environment(first, second), "step": step},

@@ -7,10 +7,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias, overload
 
 from cellblock.cell import NOTHING, Cell, CellState, Deferred
-from cellblock.errors import UnknownCell
+from cellblock.errors import CellblockError, UnknownCell
 from cellblock.hosting.finalizers import finalizer
 from cellblock.outputs import Output, OutputType
 from cellblock.session.account import Account, Share
@@ -110,14 +110,28 @@ class Notebook:
     def __len__(self) -> int:
         return len(self.cells)
 
-    def __getitem__(self, key: int | str) -> Cell:
-        """A cell by its place, from the end where negative, or by its id."""
-        if not isinstance(key, int):
+    @overload
+    def __getitem__(self, key: int | str) -> Cell: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Cell, ...]: ...
+    def __getitem__(self, key: int | str | slice) -> Cell | tuple[Cell, ...]:
+        """A cell by its place, from the end where negative, or by its id; several by a slice of places."""
+        if isinstance(key, str):
             return self._kept(key)[0]
         cells = self.cells
+        if isinstance(key, slice):
+            return cells[key]
+        if not isinstance(key, int):
+            raise TypeError(f"a cell is found by its place or its id, not by {type(key).__name__}")
         if -len(cells) <= key < len(cells):
             return cells[key]
         raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
+
+    def __reduce__(self) -> NoReturn:
+        raise CellblockError(
+            "a notebook can be neither pickled nor copied",
+            hint="its cells can: list(session.notebook)",
+        )
 
     def has_recorded(self, cell_id: str) -> bool:
         """True if no store has to be asked for a cell."""

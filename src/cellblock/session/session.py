@@ -156,7 +156,7 @@ class AsyncSession(Versions):
             )
             if value is not None
         )
-        if isinstance(python, str):
+        if python is not None:
             require_text(python=python)
         self.user = user
         self.state = state_of(name, user, state)
@@ -553,6 +553,7 @@ class AsyncSession(Versions):
 
     async def rerun(self, cell_id: str, *, wait: bool = True) -> Cell:
         """Run a cell's source again, as a new execution with a new number in the same cell, and its time limit."""
+        require_text(cell_id=cell_id)
         old = await to_thread.run_sync(self.notebook.__getitem__, cell_id)
         return await self._to_end(old.source, old.kind, wait, again=old, timeout=old.timeout_seconds)
 
@@ -561,6 +562,7 @@ class AsyncSession(Versions):
 
         Does not wait. A session that lasts has it in the store before the next step begins, and after `flush`.
         """
+        require_text(cell_id=cell_id)
         if self._lasting is None or not self._is_here:
             self.notebook.delete(cell_id)
         else:
@@ -654,6 +656,10 @@ class AsyncSession(Versions):
 
     def _not_undone(self, steps: int, able: int, bound: str) -> CellblockError:
         lacking = self._without_checkpoints
+        if self.trust_level == "local":
+            lacking = Unavailable(
+                mechanism="checkpoints", reason="the level local keeps none", remedy='use trust_level="isolated"'
+            )
         return not_undone(steps, able, bound, limits=self.limits, walls=self.walls, lacking=lacking)
 
     async def branch(self, name: str | None = None) -> AsyncSession:

@@ -44,5 +44,5 @@ def not_undone(
         most = limits.checkpoint_bytes >> 20 if bound == "max_checkpoint_mb" else getattr(limits, bound)
         message += f": {_HELD[bound].format(most)}"
     few = bound in _HELD or able >= limits.max_checkpoints
-    hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else ""
+    hint = f"raise ExecutionLimits({bound}=…) before the session is opened" if few else "the session has no older step"
     return CellblockError(message, hint=hint)

@@ -515,7 +515,7 @@ class Versions(Turns):
             if why:
                 await self.mark_private(f"merged {name}: {why}")
             try:
-                merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, prefer))
+                merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, name, prefer))
                 if merged.id != lasting.standing.head:
                     await self._go_to(lasting, merged, undoes=False)
             except BaseException:
