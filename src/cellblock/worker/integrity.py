@@ -15,7 +15,7 @@ from sys import modules
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from cellblock.worker.interrupts import raise_postponed, sheltered
+from cellblock.worker.interrupts import raise_postponed, sheltered, was_postponed
 
 T = TypeVar("T")
 _PACKAGE = "cellblock"
@@ -42,7 +42,7 @@ def ours(function: Callable[..., T], *args: object, cells: tuple[type[Exception]
     try:
         result = sheltered(function, *args)
     except Exception as error:
-        if isinstance(error, (MemoryError, RecursionError, *cells)):
+        if isinstance(error, (MemoryError, RecursionError, *cells)) or was_postponed(error):
             raise
         raise Broken from error
     raise_postponed()

@@ -54,12 +54,18 @@ def raise_postponed() -> None:
     """Raise what was put off."""
     if _state.postponed is not None:
         error, _state.postponed = _state.postponed, None
+        _state.raised = error
         raise error
+
+
+def was_postponed(error: BaseException) -> bool:
+    """True if an error is what was put off and raised last: a handler's, and no fault of what it is raised in."""
+    return _state.raised is error
 
 
 def forget() -> None:
     """After the cell's code: what was put off is not the next one's."""
-    _state.postponed = None
+    _state.postponed = _state.raised = None
     if _state.due:
         _forget_due()
 
@@ -86,10 +92,11 @@ _CELL = "<cell"
 class _State:
     """Work that signals have left to be done."""
 
-    __slots__ = ("due", "interrupted", "postponed")
+    __slots__ = ("due", "interrupted", "postponed", "raised")
 
     def __init__(self) -> None:
         self.postponed: BaseException | None = None
+        self.raised: BaseException | None = None
         self.interrupted = False
         self.due: list[FrameType] = []
         """Frames at whose next line an interrupt is due."""
