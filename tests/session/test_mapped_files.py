@@ -96,3 +96,25 @@ def test_change_through_memory_that_an_older_checkpoint_had_mapped(open_session:
     _ran(session, _WRITE, new=b"late")
     session.undo()
     assert session.run(_CONTENT).value == b"new!"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "open('g', 'wb').write(bytes(4096)); os.rename('g', 'f')",
+        "os.rename('f', 'g')",
+        "os.remove('f')",
+        "os.link('f', 'g')",
+        "os.remove('f'); os._exit(3)",
+    ],
+)
+def test_mapping_whose_file_is_made_anew_is_told(step: str, open_session: Callable[..., Session]) -> None:
+    session = open_session()
+    _ran(session, _PREPARE, _OPEN)
+    if not session.run(step).rolled_back:
+        session.undo()
+    cell = session.run(f"shared[0:4] = b'new!'; {_CONTENT}")
+    told = [one for one in (*cell.lost, *session.notebook[-2].lost) if one.type == "mmap"]
+    assert [(one.remedy, one.name[:10]) for one in told] == [("map it again", "mapping of")], told
+    session.undo()
+    assert [one for one in session.run("1").lost if one.type == "mmap"] == []  # told once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import sys
@@ -11,7 +12,9 @@ from typing import Any
 from cellblock.text import type_name
 from cellblock.worker.checkpoint.databases import connect_again
 from cellblock.worker.checkpoint.descriptors import is_dead
+from cellblock.worker.checkpoint.owning import nameless
 from cellblock.worker.checkpoint.twin import Woken
+from cellblock.worker.confine import layout
 
 Row = tuple[str, str, str, str]
 
@@ -20,6 +23,7 @@ _MAX_ROWS = 50
 _CLOSED = "it cannot be open in two processes, and was closed"
 _DATABASE = "its file was made anew while a transaction, a query or functions of its own kept it from being reopened"
 _MAPPED = "memory cannot be shared with the session it was branched from: it is a copy"
+_NAMELESS = "its file was removed or replaced: it may hold what was undone, and what is written there is in no file"
 _THREAD = "a thread does not live on in a copy of its process"
 _LOCK = "it is held, maybe by a thread that did not live on"
 _PROCESS = "its process ended when the session was set back"
@@ -45,9 +49,10 @@ def losses(namespace: Mapping[str, object], woken: Woken, renewed: frozenset[str
     unable, whole = connect_again(woken.anew)  # after those: it may open files under numbers that were closed
     rows += _databases(namespace, unable)
     if woken.branch is not None:
-        rows += [
-            (f"mapping of {path}", "mmap", _MAPPED, "map it again") for path in woken.branch.mapped if path not in whole
-        ]
+        mapped, why = woken.branch.mapped, _MAPPED
+    else:
+        mapped, why = tuple(nameless(os.stat(layout.WORKSPACE).st_dev)), _NAMELESS
+    rows += [(f"mapping of {path}", "mmap", why, "map it again") for path in mapped if path not in whole]
     rows += [(f"thread {name}", "Thread", _THREAD, "start it again") for name in woken.threads if name not in told]
     return tuple(rows[:_MAX_ROWS])
 

@@ -1,4 +1,4 @@
-"""Has this process keep as memory of its own what it has mapped of what others have too."""
+"""What this process has mapped to be shared: put in memory of its own for a branch, or found without its file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from cellblock.worker.confine.syscalls import map_anonymous, protect, remap, wri
 
 _MAPPING = re.compile(rb"(\S+) (\S+) \S+ (\S+) (\d+) *(.*)")
 _STEP = 4096
+_GONE = b" (deleted)"
+_OF_NO_CELL = re.compile(r"/tmp/ffi|.*/shm/sem\.")
+"""Code that libffi makes, and semaphores."""
+_told: set[bytes] = set()
 
 
 def make_own(device: int) -> list[str]:
@@ -17,19 +21,34 @@ def make_own(device: int) -> list[str]:
     a device; the paths of files. Such as is not to be had with the memory there is ends the branch.
     """
     found = []
-    with open("/proc/self/maps", "rb") as file:
-        lines = file.read().splitlines()
-    for line in lines:
-        match = _MAPPING.match(line)
-        if match is None:
-            continue
+    for match in _mappings():
         start, end = (int(one, 16) for one in match[1].split(b"-"))
-        major, minor = (int(one, 16) for one in match[3].split(b":"))
-        own = match[4] != b"0" and os.makedev(major, minor) == device
-        if own or (match[2][3:] == b"s" and not _is_read_only(match[5])):
+        if _is_on(device, match) or (match[2][3:] == b"s" and not _is_read_only(match[5])):
             _copy(start, end - start, match[2])
             found.append(os.fsdecode(match[5]))
     return list(dict.fromkeys(found))
+
+
+def nameless(device: int) -> list[str]:
+    """The paths of files of a device that are mapped to be shared and are not there any more. Each is told once."""
+    try:
+        mapped = [match for match in _mappings() if match[2][3:] == b"s" and _is_on(device, match)]
+    except OSError:  # no /proc on this host
+        return []
+    gone = {match[4]: os.fsdecode(match[5].removesuffix(_GONE)) for match in mapped if match[5].endswith(_GONE)}
+    new = [path for inode, path in gone.items() if inode not in _told and not _OF_NO_CELL.match(path)]
+    _told.update(gone)
+    return new
+
+
+def _mappings() -> list[re.Match[bytes]]:
+    with open("/proc/self/maps", "rb") as file:
+        return list(filter(None, map(_MAPPING.match, file.read().splitlines())))
+
+
+def _is_on(device: int, mapping: re.Match[bytes]) -> bool:
+    major, minor = (int(one, 16) for one in mapping[3].split(b":"))
+    return mapping[4] != b"0" and os.makedev(major, minor) == device
 
 
 def _is_read_only(path: bytes) -> bool:

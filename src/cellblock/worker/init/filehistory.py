@@ -188,6 +188,7 @@ class FileHistory:
         self._fine = _has_fine_times(store)
         self._still_mapped = still_mapped
         self._mapped: frozenset[int] = frozenset()
+        self._suspects_all = False
         self._spared = 0
         self._most = _STATES_OF_FILES * (os.statvfs(next(iter(self._trees))).f_files or sys.maxsize)
         self._forgotten: tuple[int, str] | None = None
@@ -217,12 +218,22 @@ class FileHistory:
                 for entry in entries
             )
 
-    def suspect(self, file: os.stat_result | None) -> None:
-        """A file may change without a time of change from now on; None for any."""
-        if file is None:
-            self._mapped = EVERY
-        elif file.st_dev == self._device and self._mapped is not EVERY:
+    def suspect(self, file: os.stat_result) -> None:
+        """A file may change without a time of change from now on."""
+        if file.st_dev == self._device:
             self._mapped |= {file.st_ino}
+
+    def suspect_all(self) -> None:
+        """Any file may. Called by a handler of a signal, too, in the middle of a look."""
+        self._suspects_all = True
+
+    def _take_mapped(self) -> frozenset[int]:
+        """The inodes that may have changed without a time of change since this was last asked."""
+        mapped, self._mapped = self._mapped, frozenset()
+        if self._suspects_all:
+            self._suspects_all = False  # before anything is looked at
+            return EVERY
+        return mapped
 
     # ------------------------------------------------------------------------------------------ keeping
 
@@ -237,7 +248,7 @@ class FileHistory:
         known = self._known
         entries: dict[Place, Entry] = {}
         self._taken = entries
-        mapped, self._mapped = self._mapped, frozenset()
+        mapped = self._take_mapped()
         missed: list[Place] = []
         linked: dict[int, tuple[Stamp, Entry]] = {}  # all names of a file are as the first was, whoever writes to it
         fresh = 0
@@ -483,6 +494,7 @@ class FileHistory:
         kept = self._kept.get(number)
         if kept is None:
             return list(self._trees)
+        self._mapped = self._take_mapped()
         failed = list(kept.missed)
         self._move_ways_back(failed)
         live = dict(self._scan(failed))

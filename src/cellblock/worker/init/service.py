@@ -52,7 +52,7 @@ class Service:
         self._budget = Budget(checkpoint_bytes)
         self._quota = Quota()
         self._history = FileHistory(root.own(), store, self._watch.still_mapped)
-        self._supervisor = Supervisor(self._ready, self._history.suspect)
+        self._supervisor = Supervisor(self._ready, self._history)
         self._copies = Copies(self._ready, self._found)
         self._captures = Captures(self._ready)
         self._history.spare = self._captures.drop_files
@@ -96,7 +96,7 @@ class Service:
             "capture": self._capture,
         }
         signal.signal(signal.SIGCHLD, lambda *_: self._border.carry_out("reap", self._reap))
-        signal.signal(MAPPED, lambda *_: self._history.suspect(None))
+        signal.signal(MAPPED, lambda *_: self._history.suspect_all())
 
     def serve(self) -> NoReturn:
         """Until the host is gone."""

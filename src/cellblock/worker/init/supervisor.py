@@ -16,7 +16,7 @@ import os
 import select
 import signal
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
 
 from cellblock.hosting import sockets
@@ -25,6 +25,7 @@ from cellblock.worker.confine import listener as calls
 from cellblock.worker.confine.listener import Call
 from cellblock.worker.confine.namespaces import DOORS, ROOMS
 from cellblock.worker.confine.seccomp import RULE_SETS, TARGETS
+from cellblock.worker.init.filehistory import FileHistory
 
 _BRANCHING = frozenset(("setns", "seccomp"))
 _OF_SCRIBES = frozenset(("seccomp", *RULE_SETS))
@@ -40,10 +41,10 @@ class Supervisor:
     `saving` are those that make a scribe.
     """
 
-    def __init__(self, poll: select.poll, mapped: Callable[[os.stat_result | None], object]) -> None:
-        """`mapped` is told of each file that may be written through memory, None where it is not known which."""
+    def __init__(self, poll: select.poll, history: FileHistory) -> None:
+        """`history` is told of each file that may be written through memory."""
         self._poll = poll
-        self._mapped = mapped
+        self._history = history
         self._doors: dict[int, socket.socket] = {}
         self._listeners: set[int] = set()
         self.worker = self.parting = 0
@@ -117,9 +118,9 @@ class Supervisor:
             return
         try:
             if (file := holdings.open_to_write(call.caller, call.number(4))) is not None:
-                self._mapped(file)
+                self._history.suspect(file)
         except PermissionError:  # it hides its files
-            self._mapped(None)
+            self._history.suspect_all()
 
     def _is_branching(self, call: Call) -> bool:
         """True if a frozen copy is making a branch, and it is the copy's child, or may be its child's: that enters the
