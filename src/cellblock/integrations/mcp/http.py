@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import uvicorn
+from h11 import LocalProtocolError
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -42,7 +43,7 @@ MOST_CONNECTIONS = 200
 _MOST_STRANGERS = 64
 _STRANGER_SECONDS = 10.0
 """Time for a new connection to show a token. It is closed then, or earlier to make room for newer ones."""
-_HEAD_BYTES = 16 * 1024
+_HEAD_BYTES, _PIECE_BYTES = 16 * 1024, 4 * 1024
 _BODIES_AT_ONCE, _BODY_SECONDS = 4, 30.0
 """Bodies of one user that are read at a time, and how long one may take."""
 _TOO_LARGE = f"the request has more than {DEFAULT_MAX_REQUEST_BODY_SIZE >> 20} MB"
@@ -159,6 +160,7 @@ async def serve_http(
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"].username
+        scope = {**scope, "headers": [one for one in scope["headers"] if one[0].lower() != b"last-event-id"]}
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")
             return
@@ -222,6 +224,7 @@ class Connection(H11Protocol):
     def __init__(self, *args: Any, connections: Connections, **options: Any) -> None:
         super().__init__(*args, **options)
         self._all = connections
+        self._unread = bytearray()
         self._serve = self.app
         self.app = self._serve_with_scope
 
@@ -235,6 +238,28 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._all.leave(self)
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came in pieces, a turn of the loop for each: a body may come in chunks of a byte."""
+        is_first = not self._unread
+        self._unread += data
+        if is_first:
+            self._take()
+
+    def _take(self) -> None:
+        piece = bytes(self._unread[:_PIECE_BYTES])
+        del self._unread[:_PIECE_BYTES]
+        if self.transport.is_closing():
+            return
+        try:
+            super().data_received(piece)
+        except LocalProtocolError:  # a body breaks off whose request was refused
+            self.close()
+        if self._unread:
+            self.transport.pause_reading()
+            self.loop.call_soon(self._take)
+        elif not self.flow.read_paused:
+            self.transport.resume_reading()
 
     def close(self) -> None:
         """Abort the connection."""
@@ -339,7 +364,7 @@ def _one_of(scope: Scope, name: bytes, allowed: Collection[bytes]) -> bool:
 
 
 async def _refuse(send: Send, status: int, text: str, kind: bytes = b"text/plain; charset=utf-8") -> None:
-    headers = [(b"content-type", kind)]
+    headers = [(b"content-type", kind), (b"connection", b"close")]  # of a body that comes still, nothing is read
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
