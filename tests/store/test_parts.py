@@ -92,6 +92,8 @@ def test_default_is_the_environments_or_under_the_users_data(tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="no directory for stored sessions"):
         default_url({"XDG_DATA_HOME": str(tmp_path / "file")})
+    with pytest.raises(StoreError, match="no home directory"):
+        default_url({"XDG_DATA_HOME": "~/.local/share"})  # as it is where no user is known
     with pytest.raises(StoreError, match="is no UTF-8"):
         default_url({"XDG_DATA_HOME": str(tmp_path / "\udcff")})
 
@@ -305,6 +307,30 @@ def test_places_are_named_by_url(tmp_path: Path) -> None:
         open_place(str(tmp_path / "file" / "o"))
     with pytest.raises(StoreError, match="objects cannot be kept in"):
         open_place("nonsense://bucket")
+
+
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("what", ["a pipe", "a link", "a link to itself", "a directory", "more than it had"])
+def test_what_lies_in_the_place_of_an_object_and_is_none_is_missing(what: str, tmp_path: Path) -> None:
+    place = open_place(str(tmp_path))
+    assert place is not None
+    key = place.put("store/1/" + A, b"body")
+    path = tmp_path / key
+    path.unlink()
+    match what:
+        case "a pipe":
+            os.mkfifo(path)
+        case "a link":
+            path.symlink_to("/dev/zero")
+        case "a link to itself":
+            path.symlink_to(path)
+        case "a directory":
+            path.mkdir()
+        case _:
+            path.write_bytes(b"bodybody")
+    assert place.get(key, 4) is None
+    (path.parent / os.fsdecode(b"\xff")).touch()  # no object's, and no key
+    assert [one.key for one in place.listed("store")] == [key] * (what != "a directory")
 
 
 def test_bucket_keeps_bodies_by_url(tmp_path: Path) -> None:

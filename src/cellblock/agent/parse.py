@@ -30,8 +30,9 @@ _PYTHON = frozenset(("", "python", "py", "python3", "ipython", "ipython3", "tool
 _CALLS = frozenset(("", "json", "tool_call"))
 _ON_ONE_LINE = re.compile(r"```(?:python|py)[ \t]++([^`\n]++)```")
 _MOST = 200_000
-_MOST_LINES = 5000
-"""Lines that are tried as Python where no fence says so: each takes its parser up to 10 µs."""
+_MOST_LINES, _MOST_CHARACTERS = 5000, 50_000
+"""Lines and characters that are tried as Python where no fence says so: a line takes its parser up to 10 µs, a
+character 1 µs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def _in_json(text: str) -> str:
 
 def _parsed(source: str) -> ast.Module | None:
     """The source's tree; None where it is no Python, or too long to be tried."""
-    if source.count("\n") > _MOST_LINES:
+    if source.count("\n") > _MOST_LINES or len(source) > _MOST_CHARACTERS:
         return None
     try:
         with catch_warnings():

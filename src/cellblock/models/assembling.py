@@ -20,6 +20,8 @@ _PIECE = 16
 _MOST_CALLS = 1_000
 _MOST_VALUES = 250_000
 """Commas and opening brackets of a JSON text, which has no more values. No model writes so many in an answer."""
+_MOST_DIGITS = 2_000_000
+"""Digits of a JSON text: long numbers take their reader as long as fifty values."""
 _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
 
@@ -205,9 +207,10 @@ class _Call:
 
 def read_piece(text: str | bytes) -> object:
     """Value of a piece's JSON text. Raises `BadJson`, and before anything is read `TooLong` where it has too much."""
-    marks: tuple[Any, ...] = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
-    if sum(map(text.count, marks)) > _MOST_VALUES:
-        raise TooLong(f"a piece of the answer has more than {_MOST_VALUES:,} values")
+    for what, marks, most in (("values", ",[{", _MOST_VALUES), ("digits", "0123456789", _MOST_DIGITS)):
+        counted: Any = (one.encode() if isinstance(text, bytes) else one for one in marks)
+        if sum(map(text.count, counted)) > most:
+            raise TooLong(f"a piece of the answer has more than {most:,} {what}")
     return read_json(text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -79,9 +80,14 @@ class BucketPlace:
             raise StoreError(f"{what}: it is missing")
         return key
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
         what = f"an object cannot be read from {self._shown}"
-        return _told(what, lambda: bytes(obstore.get(self._bucket, key).bytes()))
+
+        def get() -> bytes | None:
+            found = obstore.get(self._bucket, key)
+            return bytes(found.bytes()) if found.meta["size"] <= most else None
+
+        return _told(what, get)
 
     def delete(self, key: str) -> None:
         _told(f"an object cannot be deleted from {self._shown}", lambda: obstore.delete(self._bucket, key))

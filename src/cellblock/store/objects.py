@@ -153,7 +153,7 @@ class ObjectTable:
                 f"object {packed.address} lies outside of the database, at {packed.place}",
                 hint="name the directory or bucket in the store's URL: ?objects=…",
             )
-        body = self._place.get(packed.place)
+        body = self._place.get(packed.place, packed.length)
         if body is None:
             raise StoreDamaged(f"object {packed.address} is missing from {self._place}", address=packed.address)
         return replace(packed, body=body)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,8 +37,8 @@ class Place(Protocol):
     def put(self, prefix: str, body: bytes) -> str:
         """Keep some bytes under a new key that begins with `prefix`; durable when it returns."""
 
-    def get(self, key: str) -> bytes | None:
-        """The bytes of a key; None if there is none."""
+    def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
+        """The bytes of a key; None if there is none, or what lies there is no object of at most so many bytes."""
 
     def delete(self, key: str) -> None:
         """Let go of a key; nothing if there is none."""
@@ -106,10 +108,14 @@ class DirectoryPlace:
             write_private(path, body)
         return key
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
         what = f"an object cannot be read from {self._path}"
-        with suppress(FileNotFoundError), _told(what, may_lack=True), open(self._file(key), "rb") as file:
-            return file.read()
+        with suppress(FileNotFoundError), _told(what, may_lack=True):
+            path = self._file(key)
+            if stat.S_ISREG(os.lstat(path).st_mode):  # opening another may wait, or be refused
+                with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                    if os.fstat(file.fileno()).st_size <= most:
+                        return file.read()
         return None
 
     def delete(self, key: str) -> None:
@@ -122,11 +128,10 @@ class DirectoryPlace:
         for directory, _, names in os.walk(self._file(prefix)):
             for name in names:
                 path = os.path.join(directory, name)
-                try:
-                    age = now - os.stat(path).st_mtime
-                except FileNotFoundError:
-                    continue
-                yield Stray(os.path.relpath(path, self._path), age)
+                key = os.path.relpath(path, self._path)
+                with suppress(FileNotFoundError, UnicodeEncodeError):  # no key of ours has such a name
+                    key.encode()
+                    yield Stray(key, now - os.lstat(path).st_mtime)
 
     def _file(self, key: str) -> str:
         """A key's path. Keys come out of the database, so one that leads out of the directory is damage."""

@@ -45,6 +45,8 @@ def default_url(environment: Mapping[str, str] | None = None) -> str:
     if environment.get("CELLBLOCK_STORE"):
         return environment["CELLBLOCK_STORE"]
     home = environment.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    if home.startswith("~"):
+        raise StoreError("no directory for stored sessions: this user has no home directory", hint=_SET)
     directory = os.path.join(home, "cellblock")
     try:
         private_directory(directory)

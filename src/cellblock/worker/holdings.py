@@ -32,7 +32,6 @@ _LOCKS_BYTES = 1 << 20
 """About twenty thousand lines of `/proc/locks`."""
 _MAPPINGS_READ = 256 * 1024
 """Some two to four thousand lines of `maps`, which take a millisecond."""
-_EVERYTHING = 1 << 40
 _SHARED = re.compile(rb"^\S+ ...s \S+ ([0-9a-f]+):([0-9a-f]+) (\d+)", re.MULTILINE)
 
 
@@ -319,16 +318,19 @@ class _Every(frozenset[int]):
 EVERY = _Every()
 
 
-def still_mapped(known: frozenset[int], processes: Iterable[int], device: int) -> frozenset[int]:
+def still_mapped(
+    known: frozenset[int], processes: Iterable[int], device: int, between: Callable[[], object]
+) -> frozenset[int]:
     """Of inodes that are known to have been mapped to be shared, those that one of the processes has mapped so.
 
-    All there are, where a process hides its mappings, as one of a branch does. 1 ms for a process that maps a few
-    hundred libraries.
+    All there are, where a process hides its mappings, as one of a branch does, or has too many to be looked at. 1 ms
+    for a process that maps a few hundred libraries; `between` is called after each.
     """
     found: set[int] = set()
     for process in processes if known else ():
-        maps = _read(f"{_going_on(process)}/maps", _EVERYTHING)
-        if not maps and processor_time(process):
+        between()
+        maps = _read(f"{_going_on(process)}/maps", _MAPPINGS_READ)
+        if len(maps) == _MAPPINGS_READ or (not maps and processor_time(process)):
             return EVERY
         for major, minor, inode in _SHARED.findall(maps):
             if int(inode) in known and os.makedev(int(major, 16), int(minor, 16)) == device:

@@ -112,6 +112,16 @@ def test_calls_of_one_message_each_have_their_block(threads: Threads) -> None:
     assert state["pending_content"] == {}
 
 
+@pytest.mark.sampled(0)
+@pytest.mark.anyio
+async def test_calls_of_one_message_are_carried_out_in_their_order_on_an_event_loop(threads: Threads) -> None:
+    steps = [call("python_run", code=f"order = [*globals().get('order', ()), {number}]") for number in range(6)]
+    message = says("", *steps, call("python_run", code="print(order)"))
+    for thread in "abc":
+        state = await create_agent_graph(scripted(message), store=threads).ainvoke(GO, at(thread))
+        assert told(state)[-1] == "[0, 1, 2, 3, 4, 5]"
+
+
 def shows(*sizes: int, form: str = "png", magic: bytes = b"\x89PNG\r\n\x1a\n") -> str:
     """Code that shows images of so many bytes."""
     return (

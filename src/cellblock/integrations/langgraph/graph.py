@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+import anyio
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import patch_config
@@ -32,6 +35,10 @@ from cellblock.integrations.langgraph.content import (
     tool_name,
 )
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
+
+
+_in_order: ContextVar[anyio.Lock | None] = ContextVar("in_order", default=None)
+"""Held by the one call of a message that is being carried out."""
 
 
 def create_agent_graph(
@@ -122,12 +129,21 @@ class SandboxToolNode(ToolNode):
         """
         return super().invoke(input, patch_config(config, max_concurrency=1), **given)
 
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **given: Any) -> Any:
+        """The same on an event loop, where LangGraph begins all of them at once."""
+        asked = _in_order.set(anyio.Lock())
+        try:
+            return await super().ainvoke(input, config, **given)
+        finally:
+            _in_order.reset(asked)
+
     def _wrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Any]) -> Any:
         return self._unknown(request) or execute(with_content(request, self._messages_key))
 
     async def _awrap(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
-        found = await off_loop(LARGE, with_content, request, self._messages_key)
-        return self._unknown(request) or await execute(found)
+        async with _in_order.get() or nullcontext():  # taken in the order in which the calls are begun
+            found = await off_loop(LARGE, with_content, request, self._messages_key)
+            return self._unknown(request) or await execute(found)
 
     def _unknown(self, request: ToolCallRequest) -> ToolMessage | None:
         call = request.tool_call

@@ -178,7 +178,7 @@ class FileHistory:
 
     def __init__(
         self, roots: Iterable[str], store: int,
-        still_mapped: Callable[[frozenset[int], int], frozenset[int]] = lambda known, device: frozenset(),
+        still_mapped: Callable[[frozenset[int], int, Callable[[], object]], frozenset[int]] = lambda *_: frozenset(),
     ) -> None:  # fmt: skip
         self._trees = {root: Tree(root) for root in roots}
         self._store = store
@@ -279,7 +279,7 @@ class FileHistory:
         for one in [one for one in self._copying if not os.fstat(one.file).st_nlink]:  # who deleted it has its room
             while one in self._copying:
                 self._copy_chunk(one)
-        self._mapped = self._still_mapped(mapped, self._device)
+        self._mapped = self._still_mapped(mapped, self._device, self.between)
         self._kept[number] = Kept(entries, dict.fromkeys(missed), fresh, self._mapped)
         while len(self._kept) > spared + 1 and self._remembered > self._most:
             self._forget_oldest("max_files")

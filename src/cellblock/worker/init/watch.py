@@ -135,9 +135,10 @@ class Watch:
         """The processes that are not frozen copies, as of the last look at them."""
         return frozenset(self._ran)
 
-    def still_mapped(self, known: frozenset[int], device: int) -> frozenset[int]:
+    def still_mapped(self, known: frozenset[int], device: int, between: Callable[[], object]) -> frozenset[int]:
         """Of inodes that were mapped to be shared, those that a process of the session has mapped still."""
-        return holdings.still_mapped(known, (one for one in self._processes() if one not in self.frozen), device)
+        processes = [one for one in self._processes() if one not in self.frozen]
+        return holdings.still_mapped(known, processes, device, between)
 
     def look(self) -> tuple[float, Excess | None]:
         """Seconds until the next look, and what is too much; a process is named once."""
