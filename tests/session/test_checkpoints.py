@@ -265,3 +265,13 @@ def test_process_that_passes_itself_off_as_a_frozen_copy_is_frozen(
     before = beat()
     session.run("time.sleep(0.5)")
     assert beat() == before
+
+
+def test_descriptor_of_a_directory_leads_to_it_after_an_undo(session: Session) -> None:
+    session.run("import os\nfor name in 'ab':\n    os.mkdir(name); open(f'{name}/n', 'w').write(name)")
+    session.run("directory = os.open('a', os.O_RDONLY)")
+    read = "os.read(os.open('n', os.O_RDONLY, dir_fd=directory), 9)"
+    for step in ("os.rename('a', 't'); os.rename('b', 'a'); os.rename('t', 'b')", "os.remove('a/n'); os.rmdir('a')"):
+        assert session.run(step).ok
+        session.undo()
+        assert session.run(read).value == b"a"

@@ -36,7 +36,6 @@ from cellblock.integrations.langgraph.content import (
 )
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
 
-
 _in_order: ContextVar[anyio.Lock | None] = ContextVar("in_order", default=None)
 """Held by the one call of a message that is being carried out."""
 

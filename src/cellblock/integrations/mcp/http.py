@@ -47,6 +47,8 @@ _HEAD_BYTES, _PIECE_BYTES = 16 * 1024, 4 * 1024
 _BODIES_AT_ONCE, _BODY_SECONDS = 4, 30.0
 """Bodies of one user that are read at a time, and how long one may take."""
 _TOO_LARGE = f"the request has more than {DEFAULT_MAX_REQUEST_BODY_SIZE >> 20} MB"
+_MOST_OTHER_BYTES = 64 * 1024
+"""Bytes of a request that calls no tool: the SDK keeps what a client says of itself, for 500 clients of a user."""
 _MOST_HELD_BYTES = 32 * 2**20
 """Bytes of one user's bodies whose requests are under way."""
 
@@ -297,6 +299,9 @@ class _Bodies:
                 raise _Unread(413, f"the request has {reason} or more")
             if scope["method"] == "POST":
                 body, asked = await to_thread.run_sync(read, body)
+                if len(body) > _MOST_OTHER_BYTES and getattr(asked, "method", "") != "tools/call":
+                    said = f"it has more than {_MOST_OTHER_BYTES >> 10} KB and calls no tool"
+                    raise Refused(INVALID_REQUEST, said, getattr(asked, "id", None))
             self._held += len(body)
         try:
             yield body, asked

@@ -29,9 +29,9 @@ _dead: set[tuple[int, int]] = set()
 class Held:
     """An open descriptor.
 
-    `identity` is its device and inode. Of a regular file: `path` if it can be opened again, else `stamp`, by which a
-    change of its contents shows; its position, and the locks on it, as type (of fcntl's), whether they are the
-    process's, start and length.
+    `identity` is its device and inode, `path` that of a directory. Of a regular file: `path` if it can be opened again,
+    else `stamp`, by which a change of its contents shows; its position, and the locks on it, as type (of fcntl's),
+    whether they are the process's, start and length.
     """
 
     number: int
@@ -107,7 +107,7 @@ def take_up(found: Iterable[Held]) -> TakenUp:
     """In a copy that was woken: open regular files again where they were."""
     taken = TakenUp()
     for one in found:
-        if one.kind == stat.S_IFREG:
+        if one.kind == stat.S_IFREG or (one.kind == stat.S_IFDIR and not _is_there(one)):
             taken.reopen(one)
         elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO):
             taken.lost.append(one)
@@ -160,6 +160,15 @@ def is_dead(number: int) -> bool:
         return _identity(number) in _dead
     except OSError:
         return False
+
+
+def _is_there(one: Held) -> bool:
+    """True if a directory has no path, or is where it was."""
+    try:
+        what = os.stat(one.path, follow_symlinks=False) if one.path is not None else None
+    except OSError:
+        return False
+    return what is None or (what.st_dev, what.st_ino) == one.identity
 
 
 def _gone() -> socket.socket:
@@ -227,7 +236,8 @@ def _describe(number: int, what: os.stat_result) -> Held:
         offset = 0 if flags & os.O_PATH else os.lseek(number, 0, os.SEEK_CUR)
         return Held(number, kind, flags, inheritable, path, offset, "", identity, _stamp(what), _locks(number))
     label = "" if kind else (_path(number) or "").removeprefix("anon_inode:")
-    return Held(number, kind, flags, inheritable, label=label, identity=identity)
+    path = _path(number) if kind == stat.S_IFDIR and what.st_nlink else None
+    return Held(number, kind, flags, inheritable, path, label=label, identity=identity)
 
 
 def _path(number: int) -> str | None:

@@ -159,7 +159,7 @@ def _databases(namespace: Mapping[str, object], unable: list[tuple[Any, str]]) -
 def _files(woken: Woken) -> list[Row]:
     rows = []
     for one in woken.gone:
-        if one.kind == stat.S_IFREG and one.path is not None:
+        if one.kind in (stat.S_IFREG, stat.S_IFDIR) and one.path is not None:
             rows.append((f"file {one.path}", "file", "it could not be opened again", "open it again"))
         elif one.kind == stat.S_IFREG:
             rows.append((f"descriptor {one.number}", "file", "it has no name, and was changed since", "make it again"))
