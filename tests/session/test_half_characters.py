@@ -28,8 +28,6 @@ VALUES = {("run", "source"), ("stream", "source"), ("shell", "command"), ("__set
 OWN = {
     ("stream", "kind"): 'kind must be "python" or "shell"',
     ("merge", "prefer"): 'prefer must be "ours", "theirs" or None',
-    ("rerun", "cell_id"): "no cell ",
-    ("delete", "cell_id"): "no cell ",
     ("read_output", "uri"): "is not the URI of an output",
     ("as_tools", "include"): "there is no tool",
     ("set", "name"): "is not a name",

@@ -94,7 +94,7 @@ def test_value_whose_class_the_session_lacks_is_refused_with_a_hint(session: Ses
 
 def test_value_larger_than_one_message_is_refused_with_a_hint(open_session) -> None:  # type: ignore[no-untyped-def]
     session = open_session()
-    with pytest.raises(UnpicklableError, match="bytes are more than the 100663296 that can be sent at once"):
+    with pytest.raises(UnpicklableError, match="100 MB are more than the 96 MB that can be sent at once"):
         session["x"] = bytes(100 * 2**20)
 
 
