@@ -24,7 +24,7 @@ from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
-from cellblock.store import clock
+from cellblock.store import lease
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, statements, stored_format
@@ -172,8 +172,8 @@ class SqliteDatabase:
 
     def _agreed_beginning(self) -> float:
         """When the monotonic clock began, as the first process since the machine started has told all others."""
-        sql, mine = "SELECT value FROM meta WHERE name = 'clock'", clock.beginning()
-        if self._path is None or self._read_only or not (fresh := clock.as_text(mine)):
+        sql, mine = "SELECT value FROM meta WHERE name = 'clock'", lease.clock_began()
+        if self._path is None or self._read_only or not (fresh := lease.clock_as_text(mine)):
             return mine
         if (told := _beginning(self.select(sql))) is not None:
             return told
@@ -599,7 +599,7 @@ def _make_private(path: str) -> None:
 
 
 def _beginning(rows: list[Row]) -> float | None:
-    return clock.from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
+    return lease.clock_from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
 
 
 _databases: weakref.WeakSet[SqliteDatabase] = emptied(weakref.WeakSet())

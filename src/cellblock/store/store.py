@@ -18,16 +18,14 @@ from cellblock.patience import LOCK_SECONDS, tries
 from cellblock.store import lease
 from cellblock.store.address import JSON
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
-from cellblock.store.collecting import UserCollection
-from cellblock.store.database import Database, Uncertain, text
+from cellblock.store.database import Database, Uncertain, file_key, shared, text
 from cellblock.store.held import HeldSession
 from cellblock.store.objects import GRACE, ObjectTable
 from cellblock.store.places import Place, open_place
 from cellblock.store.session import StoredSession
-from cellblock.store.sharing import file_key, shared
 from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.upkeep import Collection, verify
 from cellblock.store.urls import StoreUrl, parse_url
-from cellblock.store.verifying import UserVerification
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage, Swept, VerifyReport
 from cellblock.text import half_made
 
@@ -180,8 +178,7 @@ class Store:
     def verify(self, user: str | None = None) -> VerifyReport:
         """Read everything, or all of one user's, and tell what is damaged."""
         reports = [
-            UserVerification(self._database, self._objects(user_id), user_id, name).report()
-            for user_id, name in self._users(user)
+            verify(self._database, self._objects(user_id), user_id, name) for user_id, name in self._users(user)
         ]
         return VerifyReport(
             objects=sum(one.objects for one in reports),
@@ -200,7 +197,7 @@ class Store:
         SessionHeld otherwise.
         """
         swept = [
-            UserCollection(self._database, self._objects(user_id), self._place, user_id, name, grace_seconds).sweep()
+            Collection(self._database, self._objects(user_id), self._place, user_id, name, grace_seconds).sweep()
             for user_id, name in self._users(user)
         ]
         self._database.compact()

@@ -53,37 +53,42 @@ class _Kid:
 _Kids: TypeAlias = dict[str, _Kid]
 
 
-def lookup(fetch: Fetch, root: str | None, key: str) -> JSON:
-    """The value of a key. KeyError: there is none."""
-    digits = _digits(key)
-    for depth in range(len(digits)):
-        if root is None:
-            break
-        node = _load(fetch, root)
-        if isinstance(node, Leaf):
-            if key in node.slots:
-                return _value(fetch, node.slots[key])
-            break
-        kid = node.kids.get(digits[depth])
-        root = kid.address if kid else None
-    raise KeyError(key)
+class Tree(Mapping[str, JSON]):
+    """A stored map, read as it is asked for; its keys come ordered by their hashes."""
 
+    def __init__(self, fetch: Fetch, root: str | None) -> None:
+        self._fetch = fetch
+        self.root = root
 
-def count(fetch: Fetch, root: str | None) -> int:
-    """Number of keys; reads one node."""
-    return 0 if root is None else _load(fetch, root).count
+    def __getitem__(self, key: str) -> JSON:
+        digits, address = _digits(key), self.root
+        for depth in range(len(digits)):
+            if address is None:
+                break
+            node = _load(self._fetch, address)
+            if isinstance(node, _Leaf):
+                if key in node.slots:
+                    return _value(self._fetch, node.slots[key])
+                break
+            kid = node.kids.get(digits[depth])
+            address = kid.address if kid else None
+        raise KeyError(key)
 
+    def __len__(self) -> int:
+        return 0 if self.root is None else _load(self._fetch, self.root).count
 
-def items(fetch: Fetch, root: str | None) -> Iterator[tuple[str, JSON]]:
-    """Every key and its value, ordered by the keys' hashes."""
-    for key, slot in _slots(fetch, root):
-        yield key, _value(fetch, slot)
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in _slots(self._fetch, self.root))
 
+    def pairs(self) -> Iterator[tuple[str, JSON]]:
+        """Every key and its value; `items()` looks each up by itself."""
+        return ((key, _value(self._fetch, slot)) for key, slot in _slots(self._fetch, self.root))
 
-def keys(fetch: Fetch, root: str | None) -> Iterator[str]:
-    """Every key, ordered by their hashes."""
-    for key, _ in _slots(fetch, root):
-        yield key
+    def diff(self, newer: Tree) -> Iterator[Change]:
+        """Changes of keys to a newer tree; parts that are the same in both are not read."""
+        for key, before, after in _differing(self._fetch, self.root, newer.root):
+            old = None if before is None else _value(self._fetch, before)
+            yield Change(key, old, None if after is None else _value(self._fetch, after))
 
 
 def update(fetch: Fetch, put: Put, root: str | None, changes: Mapping[str, JSON]) -> str | None:
@@ -96,14 +101,6 @@ def update(fetch: Fetch, put: Put, root: str | None, changes: Mapping[str, JSON]
     old = None if root is None else _Kid(root, _load(fetch, root).count)
     new = _Update(fetch, put).of(old, slots, 0)
     return None if new is None else new.address
-
-
-def diff(fetch: Fetch, old: str | None, new: str | None) -> Iterator[Change]:
-    """Changes between two trees; reads only parts that differ."""
-    for key, before, after in _differing(fetch, old, new):
-        yield Change(
-            key, None if before is None else _value(fetch, before), None if after is None else _value(fetch, after)
-        )
 
 
 # --- changing ------------------------------------------------------------------------------------------------
@@ -120,19 +117,18 @@ class _Update:
         if old is None:
             return self._built({key: slot for key, slot in changes.items() if slot is not None}, depth)
         node = _load(self._fetch, old.address)
-        if isinstance(node, Leaf):
-            slots = _changed(node.slots, changes)
+        if isinstance(node, _Leaf):
+            merged = {**node.slots, **changes}
+            slots = {key: slot for key, slot in merged.items() if slot is not None}
             return old if slots == node.slots else self._built(slots, depth)
         return self._of_branch(old, node, changes, depth)
 
-    def _of_branch(self, old: _Kid, node: Branch, changes: Mapping[str, _Slot | None], depth: int) -> _Kid | None:
+    def _of_branch(self, old: _Kid, node: _Branch, changes: Mapping[str, _Slot | None], depth: int) -> _Kid | None:
         kids = dict(node.kids)
         for digit, some in _parted(changes, depth).items():
-            kid = self.of(kids.get(digit), some, depth + 1)
-            if kid is not None:
+            kids.pop(digit, None)
+            if (kid := self.of(node.kids.get(digit), some, depth + 1)) is not None:
                 kids[digit] = kid
-            else:
-                kids.pop(digit, None)
         if kids == node.kids:
             return old
         if sum(kid.count for kid in kids.values()) > LEAF:
@@ -144,23 +140,13 @@ class _Update:
         if not slots:
             return None
         if len(slots) <= LEAF:
-            return _Kid(self._put(Leaf(slots).as_json()), len(slots))
+            return _Kid(self._put(_Leaf(slots).as_json()), len(slots))
         kids = {digit: self._built(some, depth + 1) for digit, some in _parted(slots, depth).items()}
         return self._branch({digit: kid for digit, kid in kids.items() if kid is not None})
 
     def _branch(self, kids: _Kids) -> _Kid:
-        branch = Branch(kids)
+        branch = _Branch(kids)
         return _Kid(self._put(branch.as_json()), branch.count)
-
-
-def _changed(slots: _Slots, changes: Mapping[str, _Slot | None]) -> _Slots:
-    out = dict(slots)
-    for key, slot in changes.items():
-        if slot is None:
-            out.pop(key, None)
-        else:
-            out[key] = slot
-    return out
 
 
 # --- comparing -----------------------------------------------------------------------------------------------
@@ -171,10 +157,10 @@ def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple
         return
     before = None if old is None else _load(fetch, old)
     after = None if new is None else _load(fetch, new)
-    if isinstance(before, Branch) and isinstance(after, Branch):
+    if isinstance(before, _Branch) and isinstance(after, _Branch):
         for digit in sorted(before.kids.keys() | after.kids.keys()):
-            one, other = before.kids.get(digit), after.kids.get(digit)
-            yield from _differing(fetch, _address(one), _address(other))
+            one, other = (side.kids[digit].address if digit in side.kids else None for side in (before, after))
+            yield from _differing(fetch, one, other)
         return
     mine, yours = dict(_slots(fetch, old)), dict(_slots(fetch, new))
     for key in sorted(mine.keys() | yours.keys()):
@@ -182,15 +168,11 @@ def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple
             yield key, mine.get(key), yours.get(key)
 
 
-def _address(kid: _Kid | None) -> str | None:
-    return None if kid is None else kid.address
-
-
 # --- nodes ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class _Leaf:
     """A node that holds its keys itself."""
 
     slots: _Slots
@@ -212,7 +194,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class _Branch:
     """A node whose keys are in its children, by a hex digit each."""
 
     kids: _Kids
@@ -230,12 +212,12 @@ class Branch:
         }
 
 
-def _load(fetch: Fetch, address: str) -> Leaf | Branch:
+def _load(fetch: Fetch, address: str) -> _Leaf | _Branch:
     node = fetch(address)
     if isinstance(node, Mapping) and "here" in node:
-        return Leaf(_read_slots(node, address))
+        return _Leaf(_read_slots(node, address))
     if isinstance(node, Mapping) and "digits" in node:
-        return Branch(_read_kids(node, address))
+        return _Branch(_read_kids(node, address))
     raise StoreError(f"object {address} is not a node of a tree")
 
 
@@ -263,7 +245,7 @@ def _slots(fetch: Fetch, root: str | None) -> Iterator[tuple[str, _Slot]]:
     if root is None:
         return
     node = _load(fetch, root)
-    if isinstance(node, Leaf):
+    if isinstance(node, _Leaf):
         yield from sorted(node.slots.items(), key=lambda item: _digits(item[0]))
     else:
         for digit in sorted(node.kids):
