@@ -49,14 +49,12 @@ _PATHS: dict[str, type[PurePath]] = {
 }
 
 
-def decode(
-    tree: object, buffers: Sequence[Buffer] = (), *, max_depth: int = MAX_DEPTH, spends: bool = False
-) -> object:
+def decode(tree: object, buffers: Sequence[Buffer] = (), *, empties: bool = False) -> object:
     """The value that `encode` wrote, or `MalformedValue`. Costs linear time.
 
-    `spends`: the tree is emptied as it is read, as to free all of it takes one long call.
+    `empties`: the tree is emptied as it is read, as to free all of it takes one long call.
     """
-    reader = _Reader(buffers, max_depth, spends)
+    reader = _Reader(buffers, empties)
     try:
         value = reader.value(tree, 0)
     except RecursionError:
@@ -72,15 +70,14 @@ def decode(
 class _Reader:
     """The buffers, how many of them were named so far, and whether a key of a dict or set is being read."""
 
-    __slots__ = ("buffers", "is_key", "max_depth", "room", "spends", "used")
+    __slots__ = ("buffers", "empties", "is_key", "room", "used")
 
-    def __init__(self, buffers: Sequence[Buffer], max_depth: int, spends: bool) -> None:
+    def __init__(self, buffers: Sequence[Buffer], empties: bool) -> None:
         self.buffers = buffers
-        self.max_depth = max_depth
+        self.empties = empties
         self.used = 0
         self.room = room.MAX_ROOM
         self.is_key = False
-        self.spends = spends
 
     def blob(self, body: object, takes: Callable[[bytes], int] = of_bytes) -> bytes:
         """The bytes of a blob, once what they are for has the room that it `takes`."""
@@ -136,13 +133,13 @@ class _Reader:
         raise MalformedValue("a node that JSON does not have")
 
     def items(self, tree: object, depth: int) -> list[object]:
-        if depth >= self.max_depth:
-            raise MalformedValue(f"nested deeper than {self.max_depth}")
+        if depth >= MAX_DEPTH:
+            raise MalformedValue(f"nested deeper than {MAX_DEPTH}")
         if type(tree) is list:
             found: list[object] = []
             for at in range(0, len(tree), AT_ONCE):
                 part = tree[at : at + AT_ONCE]
-                if self.spends:
+                if self.empties:
                     tree[at : at + AT_ONCE] = [None] * len(part)
                 kinds = set(map(type, part))
                 if kinds <= _PLAIN:

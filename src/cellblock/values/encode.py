@@ -37,7 +37,7 @@ _NONE, _BOOL, _INT, _FLOAT, _STR = map(id, (type(None), bool, int, float, str))
 _PLAIN = frozenset({_NONE, _BOOL, _INT, _FLOAT, _STR})
 
 
-def encode(value: object, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH, max_opaque: int = 0) -> Encoded:
+def encode(value: object, *, max_bytes: int = MAX_BYTES, max_opaque: int = 0) -> Encoded:
     """The portable form of `value`, or `NotPortable` saying why there is none.
 
     `max_bytes` bounds the tree as ASCII JSON without spaces and the buffers together; the walk stops at the
@@ -48,7 +48,7 @@ def encode(value: object, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DE
     kind = type(value)
     if value is None or kind is bool or (kind is int and _SMALLEST <= value <= _LARGEST):  # type: ignore[operator]
         return Encoded(value)
-    writer = _Writer(max_bytes, max_depth, max_opaque)
+    writer = _Writer(max_bytes, max_opaque)
     try:
         return Encoded(writer.tree(value, 0), tuple(writer.buffers), writer.room)
     except NotPortable:
@@ -62,11 +62,10 @@ def encode(value: object, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DE
 class _Writer:
     """The budget left, the buffers so far, and a flag for keys of dicts and sets."""
 
-    __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_depth", "max_opaque", "room", "stand_ins")
+    __slots__ = ("buffers", "is_key", "left", "max_bytes", "max_opaque", "room", "stand_ins")
 
-    def __init__(self, max_bytes: int, max_depth: int, max_opaque: int) -> None:
+    def __init__(self, max_bytes: int, max_opaque: int) -> None:
         self.max_bytes = self.left = max_bytes
-        self.max_depth = max_depth
         self.max_opaque = max_opaque
         self.buffers: list[Buffer] = []
         self.is_key = False
@@ -146,8 +145,8 @@ class _Writer:
 
     def items(self, items: list[object], depth: int) -> object:
         """A list as a tree. `items` is the caller's own copy: it may become part of the tree."""
-        if depth >= self.max_depth:
-            raise NotPortable(f"nested deeper than {self.max_depth}, or contains itself")
+        if depth >= MAX_DEPTH:
+            raise NotPortable(f"nested deeper than {MAX_DEPTH}, or contains itself")
         self.spend(_CONTAINER)
         if len(items) <= _FEW:
             return self.few(items, depth + 1)

@@ -105,4 +105,4 @@ def unpack(buffers: tuple[Buffer, ...]) -> object:
     except (ValueError, RecursionError) as error:
         raise MalformedValue(f"the tree is not JSON: {type(error).__name__}") from None
     del text
-    return decode(tree, buffers[1:], spends=True)
+    return decode(tree, buffers[1:], empties=True)
