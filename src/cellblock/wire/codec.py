@@ -22,7 +22,7 @@ MAX_HEAD_ROOM = 64 * 2**20
 _RUN = struct.Struct("<cQII")
 _FINISHED = struct.Struct("<cQddQ?")
 _REQUESTS = {cls.__name__: cls for cls in REQUESTS}
-_EVENTS = {rules.tag: cls for cls, rules in EVENTS.items()}
+_EVENTS = {rules.tag: (cls, rules) for cls, rules in EVENTS.items()}
 _HEADS = {
     cls: tuple(name for name in cls.__slots__ if name not in ("buffers", "size"))  # type: ignore[attr-defined]
     for cls in (*REQUESTS, *EVENTS)
@@ -83,7 +83,7 @@ def encode_event(event: Event) -> Frame:
     head: dict[str, object] = {"is": rules.tag}
     for name in _HEADS[type(event)]:
         value = getattr(event, name)
-        if value or name not in rules.optional:
+        if value or name in rules.required:
             head[name] = _failure(value) if type(value) is Failure else value
     return _frame(event, head)
 
@@ -96,11 +96,10 @@ def decode_event(frame: Frame) -> Event:
     if type(head) is not dict:
         raise ProtocolError("event head is not an object")
     tag = head.pop("is", None)
-    cls = _EVENTS.get(tag) if type(tag) is str else None
-    if cls is None:
+    if type(tag) is not str or tag not in _EVENTS:
         raise ProtocolError(f"unknown event {tag!r:.40}")
-    rules = EVENTS[cls]
-    values = record(head, rules.fields, f"the fields of {tag!r}", rules.optional)
+    cls, rules = _EVENTS[tag]
+    values = record(head, rules.fields, rules.required, "the fields of the event")
     if cls in _WITH_BUFFERS:
         values["buffers"] = frame.buffers
     elif frame.buffers:

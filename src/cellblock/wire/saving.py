@@ -270,7 +270,8 @@ _LISTS = ("groups", "names", "lost", "ambient")
 
 def _said(data: bytes, *fields: str) -> list[object]:
     """The values of an object with just these fields."""
-    return list(record(from_json(data), dict.fromkeys(fields, _any), "an object with its fields").values())
+    said = record(from_json(data), dict.fromkeys(fields, _any), set(fields), "an object with its fields")
+    return [said[field] for field in fields]
 
 
 def _any(value: object) -> object:

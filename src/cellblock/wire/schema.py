@@ -7,8 +7,7 @@ of one is checked for type and size. What no row allows is a breach of the proto
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Set
 from enum import Enum
 
 from cellblock.values.pieces import loads
@@ -37,13 +36,11 @@ def from_json(text: bytes) -> object:
 # ------------------------------------------------------------------------------------------ bounds
 
 
-def record(
-    value: object, checks: Mapping[str, Check], what: str, optional: Collection[str] = ()
-) -> dict[str, object]:
-    """The fields of an object, each checked: just those of `checks`, of which only the `optional` ones may lack."""
-    if type(value) is not dict or not checks.keys() - optional <= value.keys() <= checks.keys():
+def record(value: object, checks: Mapping[str, Check], required: Set[str], what: str) -> dict[str, object]:
+    """The fields of an object, each checked: just those of `checks`, of which the `required` ones may not lack."""
+    if type(value) is not dict or not required <= value.keys() <= checks.keys():
         raise ProtocolError(f"expected {what}")
-    return {name: check(value[name]) for name, check in checks.items() if name in value}
+    return {name: checks[name](part) for name, part in value.items()}
 
 
 def listed(value: object, most: int = _MAX_NAMES, what: str = "a list") -> list[object]:
@@ -138,7 +135,7 @@ def failure(value: object) -> m.Failure | None:
     """A failure, or None: the hint of the guard's rule is added in the host's own words."""
     if value is None:
         return None
-    fields = record(value, _FAILURE, "a failure", _OPTIONAL_OF_FAILURE)
+    fields = record(value, _FAILURE, _REQUIRED_OF_FAILURE, "a failure")
     rule = fields.get("rule", "")
     if fields["kind"] not in ("raised", "memory", "refused") or (fields["kind"] == "refused") is not bool(rule):
         raise ProtocolError("expected a failure's kind")
@@ -160,7 +157,7 @@ _FAILURE: dict[str, Check] = {
     "status": _status,
     "is_wrecked": _flag,
 }
-_OPTIONAL_OF_FAILURE = ("rule", "status", "is_wrecked")
+_REQUIRED_OF_FAILURE = _FAILURE.keys() - {"rule", "status", "is_wrecked"}
 
 # ------------------------------------------------------------------------------------------- table
 
@@ -196,14 +193,14 @@ REQUESTS: dict[type, States] = {
 """Messages of the host, which is trusted: of their fields only the shape is followed."""
 
 
-@dataclass(frozen=True, slots=True)
 class Row:
     """An event: its name on the wire, when it may come, and its fields; `optional` ones are left out where empty."""
 
-    tag: str
-    states: States
-    fields: Mapping[str, Check]
-    optional: tuple[str, ...] = ()
+    def __init__(self, tag: str, states: States, fields: Mapping[str, Check], optional: tuple[str, ...] = ()) -> None:
+        self.tag = tag
+        self.states = states
+        self.fields = fields
+        self.required = fields.keys() - optional
 
 
 EVENTS: dict[type, Row] = {
