@@ -105,15 +105,15 @@ class ObjectTable:
         """Store those that are not there yet. QuotaReached: the user has no room for them; none is stored then."""
         moved: list[Packed] = []
         try:
-            moved.extend(map(self._moved, objects))
+            moved.extend(map(self._put_outside, objects))
             unneeded = self._stored(moved)
         except Uncertain:  # what was stored after all is there the second time; a body outside is a stray then
-            unneeded = self._stored([self._moved(one) for one in objects])
+            unneeded = self._stored([self._put_outside(one) for one in objects])
         except StoreError:
             with suppress(StoreError):  # a collection finds what stays
-                self._let_go(one.place for one in moved if one.place)
+                self._delete_bodies(one.place for one in moved if one.place)
             raise
-        self._let_go(unneeded)
+        self._delete_bodies(unneeded)
 
     def get_record(self, address: str) -> bytes:
         """The bytes of one that is a record."""
@@ -160,19 +160,19 @@ class ObjectTable:
     def _unpacked(self, address: str, packed: Packed | None, most: int | None) -> bytes:
         if packed is None:
             raise StoreDamaged(f"object {address} is missing from the store", address=address)
-        return unpack(self._fetched(packed), self.most if most is None else most)
+        return unpack(self._with_body(packed), self.most if most is None else most)
 
-    def _moved(self, packed: Packed) -> Packed:
+    def _put_outside(self, packed: Packed) -> Packed:
         if self._place is None or len(packed.body) < LARGE:
             return packed
         return replace(packed, place=self._place.put(f"{self.prefix}/{packed.address}", packed.body))
 
-    def _let_go(self, keys: Iterable[str]) -> None:
+    def _delete_bodies(self, keys: Iterable[str]) -> None:
         for key in keys:
             assert self._place is not None
             self._place.delete(key)
 
-    def _fetched(self, packed: Packed) -> Packed:
+    def _with_body(self, packed: Packed) -> Packed:
         if not packed.place:
             return packed
         if self._place is None:

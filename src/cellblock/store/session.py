@@ -105,7 +105,7 @@ class StoredSession:
 
     def get(self, address: str) -> bytes:
         """The bytes of an object, which are those that its address names. StoreDamaged: they cannot be had."""
-        return self._telling(address, self._objects.get)
+        return self._with_referrer(address, self._objects.get)
 
     def get_many(self, addresses: Iterable[str], most: int | None = None) -> Iterator[bytes]:
         """The bytes of several objects, in order: a few statements for all. StoreDamaged: one of them cannot be had.
@@ -113,7 +113,7 @@ class StoredSession:
         None may have more than `most`, or else than `read_at_most` has said.
         """
         for address, data in self._objects.get_many(addresses, most):
-            yield self._telling(address, self._objects.get) if isinstance(data, StoreDamaged) else data
+            yield self._with_referrer(address, self._objects.get) if isinstance(data, StoreDamaged) else data
 
     def read_at_most(self, most: int) -> None:
         """Bytes of an object, from now on."""
@@ -121,7 +121,7 @@ class StoredSession:
 
     def record(self, address: str) -> JSON:
         """Contents of a record."""
-        return parsed(self._telling(address, self._cache.get))
+        return parsed(self._with_referrer(address, self._cache.get))
 
     def journal(self) -> list[Entry]:
         """Entries noted after the newest commit, in order. StoreError: one is damaged."""
@@ -176,7 +176,7 @@ class StoredSession:
             commit = self._load(commit.parents[0])
         return commit
 
-    def _telling(self, address: str, get: Callable[[str], bytes]) -> bytes:
+    def _with_referrer(self, address: str, get: Callable[[str], bytes]) -> bytes:
         """Add to damage what it costs; that is looked for only then."""
         try:
             return get(address)

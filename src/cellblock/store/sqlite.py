@@ -91,7 +91,7 @@ class SqliteDatabase:
         """Identity of the file and of its log, while they are open."""
         self._written = 0
         """Time at which the file was last written, noted with the two, and with each call that finds both."""
-        with self._telling():
+        with self._call():
             self._writer = self._opened(migrations)
             self._note_files()
         if self._path is not None:
@@ -102,24 +102,24 @@ class SqliteDatabase:
             with self._reader() as connection:
                 return connection.execute(sql, parameters).fetchall()
 
-        with self._telling():
+        with self._call():
             return _patiently(selected)
 
     def once(self, sql: str, *parameters: Value) -> int:
-        with self._telling(writes=True), self._begun(sql, parameters) as changed:
+        with self._call(writes=True), self._begun(sql, parameters) as changed:
             return changed
 
     def at_once(self, sql: str, *parameters: Value) -> int | None:
         if self._files is not None and self._found() != self._files:  # `once` waits, and tells
             return None
-        with self._telling(writes=True):
+        with self._call(writes=True):
             if (changed := self._try_to_begin(sql, parameters)) is not None:
                 self._lock.release()
             return changed
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        with self._telling(writes=True):
+        with self._call(writes=True):
             if not self._has_room(2 * self._log_size()):  # while there is some for what the log brings into the file
                 self._shorten_log()
             with self._begun("BEGIN IMMEDIATE"):
@@ -134,7 +134,7 @@ class SqliteDatabase:
     def sync(self) -> None:
         if self._path is None or self._read_only:
             return
-        with self._telling():
+        with self._call():
             fsync(self._path + "-wal")
             self._require_files()  # what was brought to the disk is the log still
             if (size := self._log_size()) > _LONG_LOG or not self._has_room(2 * size):
@@ -156,7 +156,7 @@ class SqliteDatabase:
         for _ in range(steps if self._path is not None else 0):  # counted once: a damaged list does not become shorter
             with self.writing() as transaction:
                 transaction.rows(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
-        with self._telling(writes=True):
+        with self._call(writes=True):
             self._shorten_log()
 
     def close(self) -> None:
@@ -432,7 +432,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} was closed")
 
     @contextmanager
-    def _telling(self, *, writes: bool = False) -> Iterator[None]:
+    def _call(self, *, writes: bool = False) -> Iterator[None]:
         self._refuse_if_closed()
         if os.getpid() != self._pid:
             raise StoreError(
@@ -446,11 +446,11 @@ class SqliteDatabase:
                 self._require_files()
                 yield
         except sqlite3.Error as error:
-            told = self._told(error)
+            translated = self._store_error(error)
             if writes and _name(error).startswith(("SQLITE_FULL", "SQLITE_IOERR")):  # the second one for a quota
                 with suppress(sqlite3.Error, StoreError, OSError):  # the first failure is told
                     self._give_back()
-            raise told from error
+            raise translated from error
         except UnicodeDecodeError as error:  # in words of SQLite about a file whose own text is damaged
             raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
         except MemoryError as error:
@@ -517,13 +517,13 @@ class SqliteDatabase:
         self._close_idle()
         self._writer.execute("PRAGMA journal_mode = DELETE").fetchone()
 
-    def _told(self, error: sqlite3.Error) -> StoreError:
+    def _store_error(self, error: sqlite3.Error) -> StoreError:
         name = _name(error)
         if name.startswith("SQLITE_IOERR") and self._path is not None:
             largest = max(_size(self._path + end) for end in ("", "-wal", "-shm"))
             if limit("RLIMIT_FSIZE")[0] <= largest + _GROWTH and (short := short_of(OSError(errno.EFBIG, ""))):
                 return StoreError(f"{self._where} cannot be written: {short.args[0]}", hint=short.hint)
-        for prefix, what, hint in _TOLD:
+        for prefix, what, hint in _MEANINGS:
             if name.startswith(prefix):
                 return StoreError(f"{self._where} {what}", hint=hint)
         return StoreError(f"{self._where}: {error} {name}".rstrip())
@@ -545,7 +545,7 @@ _UNLOCK = (
     "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
     " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
 )
-_TOLD = (
+_MEANINGS = (
     ("SQLITE_FULL", _IS_FULL, _ROOM),
     ("SQLITE_IOERR_SHMSIZE", _IS_FULL, _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),

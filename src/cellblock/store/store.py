@@ -47,11 +47,11 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
     place = open_place(parts.objects)
     return Store(
         _database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds,
-        connect=None if parts.kind == "memory" else lambda: _there(parts),
+        connect=None if parts.kind == "memory" else lambda: _reopened(parts),
     )  # fmt: skip
 
 
-def _once_written(take: Callable[[], Held]) -> Held:
+def _after_last_commits(take: Callable[[], Held]) -> Held:
     """Take a session once one of this process that was dropped has written its last commits."""
     for _ in tries(LOCK_SECONDS):
         with suppress(StillWriting):
@@ -59,7 +59,7 @@ def _once_written(take: Callable[[], Held]) -> Held:
     return take()
 
 
-def _there(parts: StoreUrl) -> Database:
+def _reopened(parts: StoreUrl) -> Database:
     """A database that has been open before."""
     if parts.kind == "sqlite" and not os.path.exists(parts.location):
         raise StoreError(f"the store {parts.location} is not there any more", hint="what was not read of it is lost")
@@ -129,7 +129,7 @@ class Store:
         SessionHeld: a process that lives has it. UnknownSession: there is none. QuotaReached: the user has too many.
         """
         take = partial(self._catalogue.take, user, name, settings=settings, create=create)
-        return self._held(user, name, lambda holder: _once_written(partial(take, holder)))
+        return self._held(user, name, lambda holder: _after_last_commits(partial(take, holder)))
 
     def read(self, user: str, name: str) -> StoredSession:
         """A session to look at, whoever holds it. UnknownSession: there is none."""

@@ -50,11 +50,11 @@ def verify(database: Database, objects: ObjectTable, user_id: int, user: str) ->
         )
         damage += (
             Damage(
-                user=user, session=name, commit=way.commit, path=way.path, address=way.link.address,
-                problem=broken.get(way.link.address, "it is missing"),
+                user=user, session=name, commit=reference.commit, path=reference.path, address=reference.link.address,
+                problem=broken.get(reference.link.address, "it is missing"),
             )
-            for way, unreadable in walk(objects, roots)
-            if unreadable is not None or way.link.address not in whole
+            for reference, unreadable in walk(objects, roots)
+            if unreadable is not None or reference.link.address not in whole
         )  # fmt: skip
     return VerifyReport(
         objects=len(sizes),
@@ -93,15 +93,15 @@ class Collection:
     def _marked(self) -> set[str]:
         live: set[str] = set()
         rows = self._database.select("SELECT id FROM sessions WHERE user_id = ?", self._user_id)
-        roots = [way for row in rows for way in session_roots(self._database, number(row[0]))]
-        for way, damage in walk(self._objects, roots):
+        roots = [reference for row in rows for reference in session_roots(self._database, number(row[0]))]
+        for reference, damage in walk(self._objects, roots):
             if damage is not None:
                 raise StoreDamaged(
                     f"nothing of user {self._user!r} is collected: {damage.args[0]}, and what it leads to is not known",
                     hint="cellblock sessions verify lists what is lost; delete those sessions first",
                     address=damage.address,
                 )
-            live.add(way.link.address)
+            live.add(reference.link.address)
         return live
 
     def _acquit(self, live: Iterable[str]) -> int:
@@ -177,8 +177,8 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One link met on the way: from which commit ("" for the journal), in what of it, to what."""
+class Reference:
+    """One link: from which commit ("" for the journal), in what of it, to what."""
 
     commit: str
     path: str
@@ -192,10 +192,10 @@ class Way:
 def first_referrer(database: Database, objects: ObjectTable, session_id: int, address: str) -> str:
     """Description of the newest thing in a session that leads to an object; "" if nothing."""
     roots = session_roots(database, session_id, [])
-    return next((str(way) for way, _ in walk(objects, roots) if way.link.address == address), "")
+    return next((str(reference) for reference, _ in walk(objects, roots) if reference.link.address == address), "")
 
 
-def session_roots(database: Database, session_id: int, damaged: list[int] | None = None) -> Iterator[Way]:
+def session_roots(database: Database, session_id: int, damaged: list[int] | None = None) -> Iterator[Reference]:
     """A session's commits, the deepest first, and what the entries of its journal link to.
 
     The numbers of entries that cannot be read are added to `damaged`. StoreError: there is one, and nothing to add to.
@@ -203,7 +203,7 @@ def session_roots(database: Database, session_id: int, damaged: list[int] | None
     sql = "SELECT address FROM commits WHERE session_id = ? ORDER BY depth DESC, address"
     for row in database.select(sql, session_id):
         id = spelled(blob(row[0]))
-        yield Way(id, "", Link(id, True))
+        yield Reference(id, "", Link(id, True))
     entries, unread = entries_of(database, session_id)
     if unread and damaged is None:
         raise damaged_entry(database, session_id, unread[0])
@@ -211,10 +211,10 @@ def session_roots(database: Database, session_id: int, damaged: list[int] | None
         damaged += unread
     for entry in entries:
         for link in links(entry.value):
-            yield Way("", f"entry {entry.number}", link)
+            yield Reference("", f"entry {entry.number}", link)
 
 
-def walk(objects: ObjectTable, roots: Iterable[Way]) -> Iterator[tuple[Way, StoreDamaged | None]]:
+def walk(objects: ObjectTable, roots: Iterable[Reference]) -> Iterator[tuple[Reference, StoreDamaged | None]]:
     """Every link from the roots on; with what is wrong where a record cannot be read, from which nothing goes on.
 
     Each record is read once. Links to bytes are told, not followed.
@@ -222,29 +222,29 @@ def walk(objects: ObjectTable, roots: Iterable[Way]) -> Iterator[tuple[Way, Stor
     waiting, seen = list(roots), set[str]()
     waiting.reverse()
     while waiting:
-        some: dict[str, Way] = {}
+        some: dict[str, Reference] = {}
         while waiting and len(some) < _READ_AT_ONCE:
-            way = waiting.pop()
-            if way.link.to_record and way.link.address not in seen:
-                seen.add(way.link.address)
-                some[way.link.address] = way
+            reference = waiting.pop()
+            if reference.link.to_record and reference.link.address not in seen:
+                seen.add(reference.link.address)
+                some[reference.link.address] = reference
             else:
-                yield way, None
+                yield reference, None
         for address, data in objects.get_many(some):
-            way = some[address]
+            reference = some[address]
             if isinstance(data, StoreDamaged):
-                yield way, data
+                yield reference, data
             else:
-                yield way, None
-                waiting.extend(_onward(way, parsed(data)))
+                yield reference, None
+                waiting.extend(_onward(reference, parsed(data)))
 
 
-def _onward(way: Way, record: JSON) -> Iterator[Way]:
+def _onward(reference: Reference, record: JSON) -> Iterator[Reference]:
     """The links of a record, each with the words for what it belongs to."""
     parts: list[tuple[str, JSON]]
     if isinstance(record, Mapping) and "parents" in record and "trees" in record:
         for link in links(record["parents"]):
-            yield Way(link.address, "", link)
+            yield Reference(link.address, "", link)
         named = (record["trees"], record.get("detail"))
         parts = [pair for some in named if isinstance(some, Mapping) for pair in some.items()]
     elif isinstance(record, Mapping) and "here" in record:
@@ -258,4 +258,4 @@ def _onward(way: Way, record: JSON) -> Iterator[Way]:
         parts = [("", record)]
     for word, value in parts:
         for link in links(value):
-            yield Way(way.commit, f"{way.path} {word}".strip(), link)
+            yield Reference(reference.commit, f"{reference.path} {word}".strip(), link)
