@@ -115,10 +115,6 @@ class ObjectTable:
             raise
         self._delete_bodies(unneeded)
 
-    def get_record(self, address: str) -> bytes:
-        """The bytes of one that is a record."""
-        return self.get(address, MOST_RECORD)
-
     def get(self, address: str, most: int | None = None) -> bytes:
         """The bytes of one object. StoreDamaged: it is missing, its bytes are others, or more than may be read."""
         rows = self._database.select(f"{_SELECT} address = ?", self._user_id, digest(address))

@@ -7,6 +7,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from cellblock.errors import StoreDamaged, UnknownCommit, UnknownSession
 from cellblock.store import history
@@ -14,7 +15,7 @@ from cellblock.store.address import JSON, parsed, spelled
 from cellblock.store.catalogue import Found, damaged_settings
 from cellblock.store.database import Database, blob, text
 from cellblock.store.history import BRANCH, TAG, damaged_entry, entries_of, read_commit, shown
-from cellblock.store.objects import ObjectTable
+from cellblock.store.objects import MOST_RECORD, ObjectTable
 from cellblock.store.trie import Tree
 from cellblock.store.upkeep import first_referrer
 from cellblock.store.words import Commit, Entry, Head
@@ -38,7 +39,7 @@ class StoredSession:
         self._database = database
         self._objects = objects
         self._id = found.session_id
-        self._cache = _Cache(objects.get_record)
+        self._cache = _Cache(partial(objects.get, most=MOST_RECORD))
 
     @property
     def settings(self) -> Mapping[str, JSON]:
