@@ -13,8 +13,9 @@ import struct
 
 from cellblock.values import room
 from cellblock.wire.frames import MAX_HEAD_BYTES, PACKET_BYTES, Buffer, Frame, ProtocolError
+from cellblock.wire.lines import as_json, from_json
 from cellblock.wire.messages import Display, Event, Failure, Finished, Place, Request, Run, ToolCalled
-from cellblock.wire.schema import EVENTS, REQUESTS, amount, as_json, count, from_json, named, names, record, row
+from cellblock.wire.schema import EVENTS, REQUESTS, amount, count, named, names, record, row
 
 MAX_HEAD_ROOM = 64 * 2**20
 """Most memory of an event beside its buffers: as it comes, and as it is once it has been read."""

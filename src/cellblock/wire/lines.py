@@ -1,23 +1,35 @@
-"""Descriptions that grow with a session, as lines of JSON: on each a field's name, and its value or one item of it.
+"""JSON that crosses the wall; and descriptions that grow with a session, as lines of it.
 
-Neither side holds all of it at once: long lists of an item go on on lines of their own, so that no line grows with the
-session, and the reader takes room for each line before it parses it, until its item has been made use of.
+On each line is a field's name, and its value or one item of it. Neither side holds all of it at once: long lists of an
+item go on on lines of their own, so that no line grows with the session, and the reader takes room for each line before
+it parses it, until its item has been made use of.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from cellblock.values import room
+from cellblock.values.pieces import loads
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.schema import as_json, from_json
 
 MAX_BYTES = 2 * 2**20
 """Of a line."""
 _ITEMS_A_LINE = 100
 _CONTINUED = "+"
 """Begins the name of a list of the item before, of which a line holds more."""
+# Held here so that a cell which rebinds json's names breaks nothing of the worker's.
+as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def from_json(text: bytes) -> object:
+    """Value of JSON text from inside the wall, or ProtocolError. Bound its size first."""
+    try:
+        return loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not JSON: {error}") from None
 
 
 def packed(items: Iterable[tuple[str, object]]) -> Iterator[bytes]:

@@ -32,7 +32,8 @@ from cellblock.snapshots import (
 )
 from cellblock.wire import lines
 from cellblock.wire.frames import ProtocolError
-from cellblock.wire.schema import as_json, count, from_json, listed, record, row
+from cellblock.wire.lines import as_json, from_json
+from cellblock.wire.schema import count, listed, record, row
 
 HEADER = struct.Struct("<cI")
 HELLO, WORK, CHUNK, INDEX, RECORD, FAILED, TRIED = b"H", b"W", b"C", b"I", b"R", b"F", b"T"

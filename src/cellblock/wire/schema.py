@@ -6,11 +6,9 @@ of one is checked for type and size. What no row allows is a breach of the proto
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
 
-from cellblock.values.pieces import loads
 from cellblock.wire import messages as m
 from cellblock.wire.frames import MAX_BUFFERS, ProtocolError
 
@@ -21,16 +19,6 @@ _MAX_TEXT = 16 * 2**20
 _MAX_NAME = 4096
 _MAX_NAMES = 1_000_000
 _MAX_STATUS = 255
-# Held here so that a cell which rebinds json's names breaks nothing of the worker's.
-as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-
-
-def from_json(text: bytes) -> object:
-    """Value of JSON text from inside the wall, or ProtocolError. Bound its size first."""
-    try:
-        return loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"not JSON: {error}") from None
 
 
 # ------------------------------------------------------------------------------------------ bounds
