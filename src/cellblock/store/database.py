@@ -95,11 +95,11 @@ Key: TypeAlias = "tuple[str | int, ...]"
 """Identity of a database within a process."""
 
 _lock = Lock()
-_open: dict[Key, _Shared] = {}
+_open: dict[Key, _Entry] = {}
 
 
 @dataclass(slots=True)
-class _Shared:
+class _Entry:
     database: Database
     users: int = 0
 
@@ -116,15 +116,6 @@ def shared(identify: Callable[[], Key | None], connect: Callable[[], Database]) 
     return found
 
 
-def file_key(path: str) -> Key | None:
-    """Identity of a file, other than that of one that was at the same path before."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return ("file", found.st_dev, found.st_ino)
-
-
 def _taken(key: Key | None, fresh: Database | None) -> Database | None:
     """One more user of an open database; `fresh` becomes it, or is closed if another thread was sooner."""
     if key is None:
@@ -132,19 +123,19 @@ def _taken(key: Key | None, fresh: Database | None) -> Database | None:
     key = (os.getpid(), *key)
     with _lock:
         if fresh is not None:
-            _open.setdefault(key, _Shared(fresh))
+            _open.setdefault(key, _Entry(fresh))
         if (entry := _open.get(key)) is None:
             return None
         entry.users += 1
     if fresh is not None and entry.database is not fresh:
         fresh.close()
-    return cast(Database, _Hold(entry, key))
+    return cast(Database, _SharedDatabase(entry, key))
 
 
-class _Hold:
-    """One store's hold of a database that others may have open as well: the database, until this store closes it."""
+class _SharedDatabase:
+    """A database that other stores may have open as well, until this one closes it."""
 
-    def __init__(self, entry: _Shared, key: Key) -> None:
+    def __init__(self, entry: _Entry, key: Key) -> None:
         self._entry = entry
         self._key = key
         self._closed = False

@@ -199,7 +199,7 @@ class SqliteDatabase:
             _in_use.add(self._files.file)
 
     def _opened(self, migrations: Migrations) -> sqlite3.Connection:
-        if self._path is not None and _identity(self._path) in _in_use:
+        if self._path is not None and file_identity(self._path) in _in_use:
             raise StoreError(f"{self._where} was in use when this process was forked from another", hint=_FORK)
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
@@ -465,7 +465,7 @@ class SqliteDatabase:
         of its own."""
         if self._path is None:
             return _Files(None, None)
-        return _Files(_identity(self._path), None if self._read_only else _identity(self._path + "-wal"))
+        return _Files(file_identity(self._path), None if self._read_only else file_identity(self._path + "-wal"))
 
     def _note_files(self) -> None:
         self._files = self._found()
@@ -615,8 +615,8 @@ def _left(is_clean: bool) -> None:
 _calls = Calls(_left)
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """The device and the inode of a file; None where there is none."""
+def file_identity(path: str) -> tuple[int, int] | None:
+    """The device and the inode of a file, other than those of one that was at the same path before; None for none."""
     try:
         status = os.stat(path)
     except OSError:

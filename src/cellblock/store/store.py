@@ -18,12 +18,12 @@ from cellblock.patience import LOCK_SECONDS, tries
 from cellblock.store import lease
 from cellblock.store.address import JSON
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
-from cellblock.store.database import Database, Uncertain, file_key, shared, text
+from cellblock.store.database import Database, Uncertain, shared, text
 from cellblock.store.held import HeldSession
 from cellblock.store.objects import GRACE, ObjectTable
 from cellblock.store.places import Place, open_place
 from cellblock.store.session import StoredSession
-from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.sqlite import SqliteDatabase, file_identity
 from cellblock.store.upkeep import Collection, verify
 from cellblock.store.urls import StoreUrl, parse_url
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage, Swept, VerifyReport
@@ -75,7 +75,7 @@ def _database(parts: StoreUrl) -> Database:
             lambda: PostgresDatabase(parts),
         )
     if parts.kind == "sqlite":
-        return shared(lambda: file_key(parts.location), lambda: SqliteDatabase(parts.location))
+        return shared(lambda: file_identity(parts.location), lambda: SqliteDatabase(parts.location))
     return SqliteDatabase(None)
 
 
