@@ -100,7 +100,7 @@ def decode_event(frame: Frame) -> Event:
     if type(tag) is not str or tag not in _EVENTS:
         raise ProtocolError(f"unknown event {tag!r:.40}")
     cls, rules = _EVENTS[tag]
-    values = record(head, rules.fields, rules.required, "the fields of the event")
+    values = record(head, rules.fields, rules.required, rules.otherwise)
     if cls in _WITH_BUFFERS:
         values["buffers"] = frame.buffers
     elif frame.buffers:

@@ -24,12 +24,12 @@ _CONTINUED = "+"
 as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-def from_json(text: bytes) -> object:
+def from_json(text: bytes, what: str = "event") -> object:
     """Value of JSON text from inside the wall, or ProtocolError. Bound its size first."""
     try:
         return loads(text)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"not JSON: {error}") from None
+        raise ProtocolError(f"{what} is not JSON: {error}") from None
 
 
 def packed(items: Iterable[tuple[str, object]]) -> Iterator[bytes]:
@@ -61,7 +61,7 @@ def read(file: BinaryIO, take: Callable[[int], object] = int) -> Iterator[tuple[
         if len(line) > MAX_BYTES:
             raise ProtocolError(f"a line of more than {MAX_BYTES:,} bytes")
         take(size := room.taken(line))
-        parsed = from_json(line)
+        parsed = from_json(line, "a line")
         if type(parsed) is not list or len(parsed) != 2 or type(parsed[0]) is not str:
             raise ProtocolError("expected a field")
         field, item = parsed

@@ -271,7 +271,8 @@ _LISTS = ("groups", "names", "lost", "ambient")
 
 def _said(data: bytes, *fields: str) -> list[object]:
     """The values of an object with just these fields."""
-    said = record(from_json(data), dict.fromkeys(fields, _any), set(fields), "an object with its fields")
+    otherwise = "expected an object with its fields"
+    said = record(from_json(data, "what a scribe says"), dict.fromkeys(fields, _any), set(fields), otherwise)
     return [said[field] for field in fields]
 
 

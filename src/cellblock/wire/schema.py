@@ -24,10 +24,13 @@ _MAX_STATUS = 255
 # ------------------------------------------------------------------------------------------ bounds
 
 
-def record(value: object, checks: Mapping[str, Check], required: Set[str], what: str) -> dict[str, object]:
-    """The fields of an object, each checked: just those of `checks`, of which the `required` ones may not lack."""
+def record(value: object, checks: Mapping[str, Check], required: Set[str], otherwise: str) -> dict[str, object]:
+    """The fields of an object, each checked: just those of `checks`, of which the `required` ones may not lack.
+
+    `otherwise` is the error's message where it is none.
+    """
     if type(value) is not dict or not required <= value.keys() <= checks.keys():
-        raise ProtocolError(f"expected {what}")
+        raise ProtocolError(otherwise)
     return {name: checks[name](part) for name, part in value.items()}
 
 
@@ -123,7 +126,7 @@ def failure(value: object) -> m.Failure | None:
     """A failure, or None: the hint of the guard's rule is added in the host's own words."""
     if value is None:
         return None
-    fields = record(value, _FAILURE, _REQUIRED_OF_FAILURE, "a failure")
+    fields = record(value, _FAILURE, _REQUIRED_OF_FAILURE, "expected a failure")
     rule = fields.get("rule", "")
     if fields["kind"] not in ("raised", "memory", "refused") or (fields["kind"] == "refused") is not bool(rule):
         raise ProtocolError("expected a failure's kind")
@@ -189,6 +192,7 @@ class Row:
         self.states = states
         self.fields = fields
         self.required = fields.keys() - optional
+        self.otherwise = f"event {tag!r} has the wrong fields"
 
 
 EVENTS: dict[type, Row] = {
