@@ -38,8 +38,11 @@ _loads = json.JSONDecoder().decode  # held here, as `as_json` is
 
 def encode_request(request: Request, number: int) -> Frame:
     """The frame of a request under a number."""
-    head = {"is": type(request).__name__, "number": number}
-    return _frame(request, {**head, **{name: getattr(request, name) for name in _HEADS[type(request)]}})
+    cls = type(request)
+    head: dict[str, object] = {"is": cls.__name__, "number": number}
+    for name in _HEADS[cls]:
+        head[name] = getattr(request, name)
+    return _frame(request, head)
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
