@@ -39,7 +39,7 @@ class StoredSession:
         self._database = database
         self._objects = objects
         self._id = found.session_id
-        self._cache = _Cache(partial(objects.get, most=MOST_RECORD))
+        self._cache = _RecordCache(partial(objects.get, most=MOST_RECORD))
 
     @property
     def settings(self) -> Mapping[str, JSON]:
@@ -189,7 +189,7 @@ class StoredSession:
             ) from None
 
 
-class _Cache:
+class _RecordCache:
     """The records that were read last, up to 8 MB: a commit reads those that the one before has written."""
 
     def __init__(self, get: Callable[[str], bytes]) -> None:

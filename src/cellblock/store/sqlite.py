@@ -103,14 +103,14 @@ class SqliteDatabase:
                 return connection.execute(sql, parameters).fetchall()
 
         with self._call():
-            return _patiently(selected)
+            return _retried(selected)
 
     def once(self, sql: str, *parameters: Value) -> int:
-        with self._call(writes=True), self._begun(sql, parameters) as changed:
+        with self._call(writes=True), self._with_writer(sql, parameters) as changed:
             return changed
 
     def at_once(self, sql: str, *parameters: Value) -> int | None:
-        if self._files is not None and self._found() != self._files:  # `once` waits, and tells
+        if self._files is not None and self._files_now() != self._files:  # `once` waits, and tells
             return None
         with self._call(writes=True):
             if (changed := self._try_to_begin(sql, parameters)) is not None:
@@ -122,7 +122,7 @@ class SqliteDatabase:
         with self._call(writes=True):
             if not self._has_room(2 * self._log_size()):  # while there is some for what the log brings into the file
                 self._shorten_log()
-            with self._begun("BEGIN IMMEDIATE"):
+            with self._with_writer("BEGIN IMMEDIATE"):
                 try:
                     yield _Transaction(self._writer, self._require_room)
                     self._writer.execute("COMMIT")
@@ -204,7 +204,7 @@ class SqliteDatabase:
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
         try:
-            return _patiently(lambda: self._prepared(migrations))
+            return _retried(lambda: self._prepared(migrations))
         except _NotAlone:
             raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from None
 
@@ -358,7 +358,7 @@ class SqliteDatabase:
         try:
             with self._reader() as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            with self._begun("PRAGMA wal_checkpoint(TRUNCATE)"):  # not where it is read just now
+            with self._with_writer("PRAGMA wal_checkpoint(TRUNCATE)"):  # not where it is read just now
                 self._written = os.stat(self._path).st_mtime_ns
         except sqlite3.Error as error:
             if _name(error) != "SQLITE_FULL":
@@ -386,7 +386,7 @@ class SqliteDatabase:
     # --- writing ---
 
     @contextmanager
-    def _begun(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
+    def _with_writer(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
         """Have the writer alone, once it has executed a statement; how many rows that changed."""
         seconds = _LATER_PATIENCE if self._was_locked else _PATIENCE
         until = time.monotonic() + seconds
@@ -460,7 +460,7 @@ class SqliteDatabase:
 
     # --- files that go while they are open ---
 
-    def _found(self) -> _Files:
+    def _files_now(self) -> _Files:
         """Identity of the file at the path and of its log. A store in memory has neither, one that is read only no log
         of its own."""
         if self._path is None:
@@ -468,7 +468,7 @@ class SqliteDatabase:
         return _Files(file_identity(self._path), None if self._read_only else file_identity(self._path + "-wal"))
 
     def _note_files(self) -> None:
-        self._files = self._found()
+        self._files = self._files_now()
         if self._path is not None:
             self._written = os.stat(self._path).st_mtime_ns
 
@@ -478,7 +478,7 @@ class SqliteDatabase:
         """
         if (files := self._files) is None or self._path is None:
             return
-        found = self._found()
+        found = self._files_now()
         if found == files:
             self._written = os.stat(self._path).st_mtime_ns
         elif found.file != files.file:
@@ -496,13 +496,13 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK)
         try:
             self._refuse_if_closed()  # which takes the log away
-            if self._found() == self._files:  # another thread was sooner
+            if self._files_now() == self._files:  # another thread was sooner
                 return
             if _size(self._path + "-wal") or os.stat(self._path).st_mtime_ns != self._written:
                 raise StoreError(f"{self._where} was written to by another program, and {_LOG_GONE}", hint=_REOPEN_ALL)
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._written = os.stat(self._path).st_mtime_ns
-            _patiently(self._leave_log, _LATER_PATIENCE)
+            _retried(self._leave_log, _LATER_PATIENCE)
             self._have_log(self._writer)
             self._note_files()
         except sqlite3.OperationalError as error:
@@ -607,12 +607,12 @@ _in_use: set[tuple[int, int] | None] = set()
 """Files that this process cannot open: a call of another's thread was under way in them when it was forked."""
 
 
-def _left(is_clean: bool) -> None:
+def _leave_databases(is_clean: bool) -> None:
     for database in list(_databases):
         database.leave(is_clean)
 
 
-_calls = Calls(_left)
+_calls = Calls(_leave_databases)
 
 
 def file_identity(path: str) -> tuple[int, int] | None:
@@ -652,7 +652,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _patiently(act: Callable[[], _Result], seconds: float | None = None) -> _Result:
+def _retried(act: Callable[[], _Result], seconds: float | None = None) -> _Result:
     """Try again while others have the file, as those do who open it or write to it."""
     for _ in tries(_PATIENCE if seconds is None else seconds):
         try:
