@@ -95,7 +95,9 @@ class HeldSession(StoredSession):
             written = self._database.once(sql, fresh, line, self._id, self._epoch)
         except Uncertain:
             try:
-                written = self._has_entry(fresh, line) or self._database.once(sql, fresh, line, self._id, self._epoch)
+                there = "SELECT 1 FROM journal WHERE session_id = ? AND number = ? AND entry = ?"
+                written = len(self._database.select(there, self._id, fresh, line))
+                written = written or self._database.once(sql, fresh, line, self._id, self._epoch)
             except StoreError:
                 self._withdrawn.add(fresh)
                 raise
@@ -328,10 +330,6 @@ class HeldSession(StoredSession):
         if self._withdrawn:
             with self._writing():
                 pass
-
-    def _has_entry(self, number: int, line: str) -> bool:
-        sql = "SELECT entry FROM journal WHERE session_id = ? AND number = ?"
-        return self._database.select(sql, self._id, number) == [(line,)]
 
     def _check_held(self) -> None:
         if self._released:

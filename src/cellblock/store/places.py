@@ -99,7 +99,9 @@ class DirectoryPlace:
         return self._path
 
     def put(self, prefix: str, body: bytes) -> str:
-        key = f"{_sharded(prefix)}.{unique_word()}"
+        directory, _, address = prefix.rpartition("/")
+        shard = address[7:9]  # the first byte of its hash, as file systems grow slow with many names in a directory
+        key = f"{directory}/{shard}/{address}.{unique_word()}"
         path = os.path.join(self._path, key)
         with _file_errors(f"an object cannot be written to {self._path}"):
             if not has_room(self._path, len(body)):
@@ -138,9 +140,3 @@ class DirectoryPlace:
         if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
             raise StoreError(f"{key[:80]!r} is not the key of an object")
         return os.path.join(self._path, key)
-
-
-def _sharded(prefix: str) -> str:
-    """A directory for each first byte of a hash, as file systems grow slow with many names in one."""
-    directory, _, address = prefix.rpartition("/")
-    return f"{directory}/{address[7:9]}/{address}"
