@@ -17,9 +17,10 @@ import cellblock
 from cellblock import ExecutionLimits, Session, Versioned
 from cellblock.session.tools import Toolbox
 from cellblock.values.portable import MalformedValue, unpack
-from cellblock.wire.codec import _CHECKS, decode_event
+from cellblock.wire.codec import decode_event
 from cellblock.wire.frames import Frame, ProtocolError
 from cellblock.wire.messages import ToolCalled
+from cellblock.wire.schema import EVENTS
 
 PACKAGE = Path(cellblock.__file__).parent
 INSIDE = PACKAGE / "worker"
@@ -145,7 +146,7 @@ def test_unpickling_would_be_heard() -> None:
     _built.clear()
 
 
-FIELDS = [(cls.__name__, name) for cls, checks in _CHECKS.items() for name in checks]
+FIELDS = [(cls.__name__, name) for cls, row in EVENTS.items() for name in row.fields]
 
 
 @pytest.mark.parametrize("payload", PICKLES, ids=["text", "binary", "newest"])
@@ -171,8 +172,7 @@ def test_pickle_in_a_field_of_a_message_stays_what_it_is(cls: str, name: str, pa
             assert type(event).__name__ == cls
 
 
-_TAGS = {"Hello": "hello", "Awake": "awake", "Display": "display", "ToolCalled": "tool", "Reserved": "reserved",
-         "Wanted": "wanted", "Loading": "loading", "Finished": "finished"}  # fmt: skip
+_TAGS = {cls.__name__: row.tag for cls, row in EVENTS.items()}
 
 
 @pytest.mark.parametrize("payload", PICKLES, ids=["text", "binary", "newest"])

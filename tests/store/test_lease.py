@@ -19,7 +19,7 @@ import pytest
 
 import cellblock
 from cellblock.errors import LeaseLost, SessionClosed, SessionHeld, StoreError
-from cellblock.store import Store, blobs, clock, lease, open_store
+from cellblock.store import Store, blobs, lease, open_store
 from cellblock.store.places import DirectoryPlace
 from cellblock.store.sqlite import SqliteDatabase
 
@@ -142,8 +142,8 @@ def test_clock_that_is_set_ends_no_lease_of_a_process_of_this_machine(url: str, 
 @pytest.mark.parametrize(
     "told",
     [
-        "", "nonsense", "00000000 {}", clock.as_text(0.0).replace(clock.boot(), "another"),
-        clock.as_text(2.0**50), clock.as_text(-5.0),
+        "", "nonsense", "00000000 {}", lease.clock_as_text(0.0).replace(lease.boot(), "another"),
+        lease.clock_as_text(2.0**50), lease.clock_as_text(-5.0),
     ],
 )  # fmt: skip
 def test_clock_of_another_start_of_the_machine_is_told_anew(url: str, told: str) -> None:

@@ -17,13 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellblock.errors import StoreDamaged, StoreError
-from cellblock.store import JSON, Store, address_of, blobs, linked, links, open_store, records, trie
+from cellblock.store import JSON, Store, Tree, address_of, blobs, linked, links, open_store, records
 from cellblock.store.address import Link, canonical, parsed
-from cellblock.store.collecting import UserCollection
 from cellblock.store.naming import checked_name
-from cellblock.store.packing import RAW, ZSTD, Packed, pack, unpack
+from cellblock.store.objects import RAW, ZSTD, Packed, pack, unpack
 from cellblock.store.places import DirectoryPlace, open_place
 from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.trie import update
+from cellblock.store.upkeep import Collection
 from cellblock.store.urls import default_url, parse_url
 
 A, B, C = (address_of(text) for text in (b"a", b"b", b"c"))
@@ -209,23 +210,20 @@ def test_tree_is_a_dict(changes: list[dict[str, JSON]]) -> None:
         stored[address] = parsed(canonical(value))
         return address
 
-    root, model, roots = None, {}, [(None, {})]
+    tree, model = Tree(stored.__getitem__, None), dict[str, JSON]()
+    trees = [(tree, model)]
     for change in changes:
-        root = trie.update(stored.__getitem__, put, root, change)
+        tree = Tree(stored.__getitem__, update(stored.__getitem__, put, tree.root, change))
         model = {key: value for key, value in {**model, **change}.items() if value is not None}
-        roots.append((root, model))
-        assert dict(trie.items(stored.__getitem__, root)) == model
-        assert trie.count(stored.__getitem__, root) == len(model)
-        assert root == trie.update(stored.__getitem__, put, None, dict(sorted(model.items(), reverse=True)))
-        for key in [*model, *change, "missing"]:
-            if key in model:
-                assert trie.lookup(stored.__getitem__, root, key) == model[key]
-            else:
-                with pytest.raises(KeyError):
-                    trie.lookup(stored.__getitem__, root, key)
-    for old, before in roots:
-        for new, after in roots:
-            told = {one.key: (one.old, one.new) for one in trie.diff(stored.__getitem__, old, new)}
+        trees.append((tree, model))
+        assert dict(tree.pairs()) == dict(tree) == model
+        assert len(tree) == len(model)
+        assert tree.root == update(stored.__getitem__, put, None, dict(sorted(model.items(), reverse=True)))
+        for key in [*change, "missing"]:
+            assert tree.get(key) == model.get(key)
+    for old, before in trees:
+        for new, after in trees:
+            told = {one.key: (one.old, one.new) for one in old.diff(new)}
             keys = before.keys() | after.keys()
             assert told == {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
 
@@ -245,7 +243,7 @@ def test_tree_is_a_dict(changes: list[dict[str, JSON]]) -> None:
 )
 def test_record_that_is_no_node_is_an_error(node: JSON) -> None:
     with pytest.raises(StoreError):
-        trie.lookup(lambda address: node, A, "x")
+        Tree(lambda address: node, A)["x"]
 
 
 # --- places ---
@@ -450,8 +448,8 @@ def test_commits_go_on_beside_a_collection_that_did_not_see_them(monkeypatch: py
             return stepped
 
         for name in ("_marked", "_acquit", "_condemn", "_delete"):
-            step = getattr(UserCollection, name)
-            monkeypatch.setattr(UserCollection, name, beside(step))
+            step = getattr(Collection, name)
+            monkeypatch.setattr(Collection, name, beside(step))
         store.gc()
         monkeypatch.undo()
         assert steps >= 4

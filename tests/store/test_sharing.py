@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cellblock.errors import StoreError, UnknownSession
-from cellblock.store import Store, open_store, sharing
+from cellblock.store import Store, database, open_store
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -20,9 +20,9 @@ def test_stores_of_one_url_share_a_database_until_the_last_is_closed(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = f"sqlite:///{tmp_path}/cells.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
-    before = len(sharing._open)
+    before = len(database._open)
     first, second = open_store(url), open_store(url)
-    assert len(sharing._open) == before + 1
+    assert len(database._open) == before + 1
     with first.hold("ana", "q3") as held:
         held.append({"n": 1})
         assert len(second.read("ana", "q3").journal()) == 1
@@ -34,7 +34,7 @@ def test_stores_of_one_url_share_a_database_until_the_last_is_closed(
     with open_store(url) as third:
         assert third.sessions()[0].name == "q3"
     second.close()
-    assert len(sharing._open) == before
+    assert len(database._open) == before
     with open_store(url) as again:
         assert again.sessions()[0].name == "q3"
 
@@ -56,9 +56,9 @@ def test_file_that_took_the_place_of_an_open_one_is_another_database(tmp_path: P
 def test_spellings_of_a_path_are_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store("sqlite:///cells.db") as store:
-        before = len(sharing._open)
+        before = len(database._open)
         with open_store(f"sqlite:////{tmp_path}/./cells.db"), open_store(f"sqlite:///{tmp_path}/cells.db"):
-            assert len(sharing._open) == before
+            assert len(database._open) == before
         store.hold("ana", "q3").release()
 
 
@@ -73,14 +73,14 @@ def test_many_threads_open_and_close_at_once(tmp_path: Path) -> None:
         except Exception as error:
             errors.append(error)
 
-    before = len(sharing._open)
+    before = len(database._open)
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
     assert errors == []
-    assert len(sharing._open) == before
+    assert len(database._open) == before
     with open_store(url) as store:
         assert [row.pending for row in store.sessions("ana")] == [15] * 6
 

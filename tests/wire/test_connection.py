@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from cellblock.wire import messages as m
 from cellblock.wire.codec import decode_event, decode_request, encode_event, encode_request
-from cellblock.wire.connection import MAX_PENDING_CALLS, Connection, State
+from cellblock.wire.connection import MAX_PENDING_CALLS, Connection
 from cellblock.wire.frames import PACKET_BYTES, Frame, ProtocolError, packets
+from cellblock.wire.schema import State
 
 REQUESTS = (
     m.Run(source="1", filename="<cell 1>", max_text=100),

@@ -76,7 +76,7 @@ def test_long_list_goes_on_on_lines_of_their_own() -> None:
 @pytest.mark.threat("W11")
 def test_line_is_not_parsed_where_there_is_no_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
-    monkeypatch.setattr(lines, "loads", parsed.append)
+    monkeypatch.setattr(lines, "from_json", parsed.append)
 
     def lack(size: int) -> None:
         raise MemoryError(size)

@@ -7,8 +7,9 @@ from cellblock.store.address import JSON, address_of, blobs, linked, links, reco
 from cellblock.store.batch import Batch
 from cellblock.store.held import HeldSession
 from cellblock.store.history import BRANCH, TAG
-from cellblock.store.session import StoredSession, Tree
+from cellblock.store.session import StoredSession
 from cellblock.store.store import Store, open_store
+from cellblock.store.trie import Tree
 from cellblock.store.words import (
     Change,
     Commit,

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from cellblock.errors import StoreDamaged, StoreError
 from cellblock.store import trie
 from cellblock.store.address import JSON, address_of, canonical, links, parsed
 from cellblock.store.database import Transaction
-from cellblock.store.objects import LONGEST, MOST_RECORD, ObjectTable
-from cellblock.store.packing import Packed, pack
+from cellblock.store.objects import LONGEST, MOST_RECORD, ObjectTable, Packed, pack
 from cellblock.store.words import Commit
 
 _FULL = 1 << 20
@@ -27,19 +25,10 @@ _OBJECT = 300
 _ASKED = 4096
 """Bytes from which it is cheaper to ask whether the store has an object than to compress it."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A commit that is asked for; see `Batch.commit`."""
-
-    kind: str
-    message: str
-    number: int
-    snapshot: bool
-    trees: Mapping[str, str | None]
-    detail: Mapping[str, JSON]
-    parents: tuple[str, ...] | None
-    entries: tuple[int, ...]
+Publish: TypeAlias = "Callable[[Batch, Commit, tuple[str, ...] | None, tuple[int, ...]], Commit]"
+"""Makes a commit of a batch, of which id, parents, depth and time are still open; its parents, None for those of the
+head; and the journal entries that it holds.
+"""
 
 
 class Batch:
@@ -48,9 +37,7 @@ class Batch:
     Records count also as they are before they are compressed, since it holds them so.
     """
 
-    def __init__(
-        self, objects: ObjectTable, fetch: Callable[[str], bytes], publish: Callable[[Batch, Draft], Commit]
-    ) -> None:
+    def __init__(self, objects: ObjectTable, fetch: Callable[[str], bytes], publish: Publish) -> None:
         self._objects = objects
         self._fetch_stored = fetch
         self._publish = publish
@@ -148,17 +135,19 @@ class Batch:
         leave the journal, and no others do. LeaseLost: another host has the session, nothing was written.
         """
         self._check_time()
-        draft = Draft(
+        draft = Commit(
+            id="",
+            parents=(),
+            created=0,
+            depth=0,
             kind=kind,
             message=message,
             number=number,
             snapshot=snapshot,
             trees=trees,
             detail=detail or {},
-            parents=parents,
-            entries=tuple(entries),
         )
-        return self._publish(self, draft)
+        return self._publish(self, draft, parents, tuple(entries))
 
     def acquit(self, transaction: Transaction) -> None:
         """Keep all that the records of the batch are and lead to, whatever a collection has condemned meanwhile."""

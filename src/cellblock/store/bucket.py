@@ -60,7 +60,7 @@ class BucketPlace:
     def at(cls, url: str) -> BucketPlace:
         """The bucket of a URL without credentials: `s3://name/prefix`, `gs://…`, `az://…`."""
         what = f"objects cannot be kept in {url}"
-        bucket = _told(what, lambda: _opened(url, 0))
+        bucket = _by_driver(what, lambda: _opened(url, 0))
         if bucket is None:
             raise StoreError(f"{what}: it is missing")
         return cls(bucket, url, lambda size: _opened(url, size))
@@ -76,7 +76,7 @@ class BucketPlace:
         def put() -> object:
             return obstore.put(slow(len(body)) if slow else self._bucket, key, body, mode="create")
 
-        if _told(what, put) is None:
+        if _by_driver(what, put) is None:
             raise StoreError(f"{what}: it is missing")
         return key
 
@@ -87,19 +87,19 @@ class BucketPlace:
             found = obstore.get(self._bucket, key)
             return bytes(found.bytes()) if found.meta["size"] <= most else None
 
-        return _told(what, get)
+        return _by_driver(what, get)
 
     def delete(self, key: str) -> None:
-        _told(f"an object cannot be deleted from {self._shown}", lambda: obstore.delete(self._bucket, key))
+        _by_driver(f"an object cannot be deleted from {self._shown}", lambda: obstore.delete(self._bucket, key))
 
     def listed(self, prefix: str) -> Iterator[Stray]:
         fresh = self.put(f"{prefix}/now", b"")
-        newest = _told(f"{self._shown} cannot be listed", lambda: obstore.head(self._bucket, fresh))
+        newest = _by_driver(f"{self._shown} cannot be listed", lambda: obstore.head(self._bucket, fresh))
         self.delete(fresh)
         if newest is None:
             raise StoreError(f"{self._shown} cannot be listed: what was just put there is missing")
         pages = iter(obstore.list(self._bucket, prefix=prefix))
-        while (page := _told(f"{self._shown} cannot be listed", lambda: next(pages, None))) is not None:
+        while (page := _by_driver(f"{self._shown} cannot be listed", lambda: next(pages, None))) is not None:
             for one in page:
                 yield Stray(one["path"], (newest["last_modified"] - one["last_modified"]).total_seconds())
 
@@ -113,7 +113,7 @@ def _opened(url: str, size: int) -> ObjectStore:
     return from_url(url, retry_config={"retry_timeout": _PATIENCE}, client_options=cast("ClientConfig", options))
 
 
-def _told(what: str, act: Callable[[], _Result]) -> _Result | None:
+def _by_driver(what: str, act: Callable[[], _Result]) -> _Result | None:
     """Security border: act by the driver, whose errors may repeat a provider's words, and with them credentials.
 
     None: there is no such object. StoreError, in words of our own, begins with `what`.

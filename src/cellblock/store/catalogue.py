@@ -107,16 +107,18 @@ class Catalogue:
         """Delete a session and all that only it has; a collection frees the space."""
         now = self._database.now()
         with self._database.writing() as transaction:
-            session_id = self._not_held(transaction, user, name, now)[1]
+            found = self._locked(transaction, user, name)
+            _refuse_held(found, user, name, now)
             for table in ("journal", "refs", "commits"):
-                transaction.run(f"DELETE FROM {table} WHERE session_id = ?", session_id)
-            transaction.run("DELETE FROM sessions WHERE id = ?", session_id)
+                transaction.run(f"DELETE FROM {table} WHERE session_id = ?", found[1])
+            transaction.run("DELETE FROM sessions WHERE id = ?", found[1])
 
     def rename(self, user: str, name: str, new: str) -> None:
         """Give a session that nobody holds another name."""
         new, now = checked_name(new, "session"), self._database.now()
         with self._database.writing() as transaction:
-            found = self._not_held(transaction, user, name, now)
+            found = self._locked(transaction, user, name)
+            _refuse_held(found, user, name, now)
             self._refuse_taken(transaction, number(found[0]), user, new)
             transaction.run("UPDATE sessions SET name = ? WHERE id = ?", new, found[1])
 
@@ -130,10 +132,8 @@ class Catalogue:
         """
         new, now = checked_name(new, "session"), self._database.now()
         with self._database.writing() as transaction:
-            user_id = self._lock_user(transaction, checked_name(user, "user"), create=False)
-            found = None if user_id is None else self._lock_session(transaction, user_id, checked_name(name, "session"))
-            if user_id is None or found is None:
-                raise self._unknown(user, name)
+            found = self._locked(transaction, user, name)
+            user_id = number(found[0])
             self._refuse_taken(transaction, user_id, user, new)
             settings = _found(found).settings if settings is None else settings
             if settings is None:
@@ -201,14 +201,13 @@ class Catalogue:
         rows = transaction.rows(f"{_LOCKED} WHERE user_id = ? AND name = ?{lock}", user_id, name)
         return rows[0] if rows else None
 
-    def _not_held(self, transaction: Transaction, user: str, name: str, now: float) -> Row:
-        """The locked row of a session that nobody holds."""
+    def _locked(self, transaction: Transaction, user: str, name: str) -> Row:
+        """The locked row of a session. UnknownSession: there is none."""
         user, name = checked_name(user, "user"), checked_name(name, "session")
         user_id = self._lock_user(transaction, user, create=False)
         found = None if user_id is None else self._lock_session(transaction, user_id, name)
         if found is None:
             raise self._unknown(user, name)
-        _refuse_held(found, user, name, now)
         return found
 
     def _refuse_taken(self, transaction: Transaction, user_id: int, user: str, name: str) -> None:

@@ -1,17 +1,20 @@
 """The seam between the store and where its tables lie: a few methods, and SQL that both SQLite and PostgreSQL read.
 
 Statements have `?` for parameters and take them apart from the text. What they cannot say in common is in `Dialect`.
-Errors of a driver come out as `StoreError`.
+Errors of a driver come out as `StoreError`. Stores of one process over one database share it: one set of connections,
+and one queue of writers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from cellblock.errors import StoreError
+from cellblock.hosting.forks import Lock
 
 Value: TypeAlias = "int | float | str | bytes | None"
 Row: TypeAlias = "tuple[Value, ...]"
@@ -84,6 +87,77 @@ class Database(Protocol):
 
 class Uncertain(StoreError):
     """The connection broke while a transaction was being committed: it may have taken effect or not."""
+
+
+# --- databases that stores of this process share --------------------------------------------------------------
+
+Key: TypeAlias = "tuple[str | int, ...]"
+"""Identity of a database within a process."""
+
+_lock = Lock()
+_open: dict[Key, _Entry] = {}
+
+
+@dataclass(slots=True)
+class _Entry:
+    database: Database
+    users: int = 0
+
+
+def shared(identify: Callable[[], Key | None], connect: Callable[[], Database]) -> Database:
+    """A database that is open already, or else the one that `connect` opens; closed when nobody has it any more.
+
+    `identify` is asked before and after: it answers None for one that is not there yet, or is nobody else's.
+    """
+    found = _taken(identify(), None)
+    if found is None:
+        database = connect()
+        found = _taken(identify(), database) or database
+    return found
+
+
+def _taken(key: Key | None, fresh: Database | None) -> Database | None:
+    """One more user of an open database; `fresh` becomes it, or is closed if another thread was sooner."""
+    if key is None:
+        return None
+    key = (os.getpid(), *key)
+    with _lock:
+        if fresh is not None:
+            _open.setdefault(key, _Entry(fresh))
+        if (entry := _open.get(key)) is None:
+            return None
+        entry.users += 1
+    if fresh is not None and entry.database is not fresh:
+        fresh.close()
+    return cast(Database, _SharedDatabase(entry, key))
+
+
+class _SharedDatabase:
+    """A database that other stores may have open as well, until this one closes it."""
+
+    def __init__(self, entry: _Entry, key: Key) -> None:
+        self._entry = entry
+        self._key = key
+        self._closed = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self._closed:
+            raise StoreError("the store was closed")
+        return getattr(self._entry.database, name)
+
+    def close(self) -> None:
+        with _lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._entry.users -= 1
+            if self._entry.users:
+                return
+            _open.pop(self._key, None)
+        self._entry.database.close()
+
+
+# --- statements and columns -----------------------------------------------------------------------------------
 
 
 def placed(sql: str, values: Sequence[object]) -> str:

@@ -7,16 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from cellblock.errors import LeaseLost, SessionClosed, StoreError, UnknownCommit
 from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed, summed
-from cellblock.store.batch import Batch, Draft
+from cellblock.store.batch import Batch
 from cellblock.store.catalogue import Catalogue, Held
 from cellblock.store.database import Database, Transaction, Uncertain, only, placed, text
-from cellblock.store.history import BRANCH, TAG, History, commit_record, read_commit, shown
+from cellblock.store.history import BRANCH, TAG, commit_record, read_commit, shown
 from cellblock.store.naming import checked_ref
 from cellblock.store.objects import ObjectTable, in_parts
 from cellblock.store.session import StoredSession
@@ -94,7 +95,9 @@ class HeldSession(StoredSession):
             written = self._database.once(sql, fresh, line, self._id, self._epoch)
         except Uncertain:
             try:
-                written = self._has_entry(fresh, line) or self._database.once(sql, fresh, line, self._id, self._epoch)
+                there = "SELECT 1 FROM journal WHERE session_id = ? AND number = ? AND entry = ?"
+                written = len(self._database.select(there, self._id, fresh, line))
+                written = written or self._database.once(sql, fresh, line, self._id, self._epoch)
             except StoreError:
                 self._withdrawn.add(fresh)
                 raise
@@ -133,7 +136,7 @@ class HeldSession(StoredSession):
     def adopt(self, name: str) -> Head:
         """Have the commits of another session of the same user be known in this one too; where that one stands."""
         other = self._catalogue.find(self.user, name)
-        head = History(self._database, other.session_id, self.record).head()
+        head = StoredSession(self._database, self._objects, self.user, name, other).head()
         with self._writing() as transaction:
             transaction.run(_ADOPT, self._id, other.session_id, self._id)
         return head
@@ -142,13 +145,11 @@ class HeldSession(StoredSession):
 
     def branch(self, name: str, at: str = "HEAD") -> None:
         """Make a branch. StoreError: there is one of that name, or a tag."""
-        name, commit = checked_ref(name, BRANCH), self.resolve(at)
-        self._new_ref(BRANCH, name, commit.id)
+        self._new_ref(BRANCH, name, at)
 
     def tag(self, name: str, at: str = "HEAD") -> None:
         """Give a commit a name that stays. StoreError: there is a tag of that name, or a branch."""
-        name, commit = checked_ref(name, TAG), self.resolve(at)
-        self._new_ref(TAG, name, commit.id)
+        self._new_ref(TAG, name, at)
 
     def point(self, branch: str, at: str) -> None:
         """Have a branch lead to another commit; what it led to stays in the session, by its id."""
@@ -241,32 +242,23 @@ class HeldSession(StoredSession):
             raise self._taken()
         return number
 
-    def _publish(self, batch: Batch, draft: Draft) -> Commit:
+    def _publish(
+        self, batch: Batch, draft: Commit, parents: tuple[str, ...] | None, entries: tuple[int, ...]
+    ) -> Commit:
         """Make the commit of a batch, once its objects are stored."""
         head = self.head()
-        parents = draft.parents
         if parents is None:
             parents = () if head.commit is None else (head.commit,)
-        depth = 1 + max((self._history.load(one).depth for one in parents), default=0)
-        unnamed = Commit(
-            id="",
-            parents=parents,
-            created=time.time_ns() // 1_000_000,
-            depth=depth,
-            kind=draft.kind,
-            message=draft.message,
-            number=draft.number,
-            snapshot=draft.snapshot,
-            trees=draft.trees,
-            detail=draft.detail,
-        )
+        depth = 1 + max((self._load(one).depth for one in parents), default=0)
+        unnamed = replace(draft, parents=parents, depth=depth, created=time.time_ns() // 1_000_000)
         record = commit_record(unnamed)
         commit = read_commit(batch.record(record), parsed(canonical(record)))
         batch.flush()
         try:
-            self._link(commit, head, draft.entries, batch)
+            self._link(commit, head, entries, batch)
         except Uncertain:
-            if not self._history.has(commit.id):
+            sql = "SELECT 1 FROM commits WHERE session_id = ? AND address = ?"
+            if not self._database.select(sql, self._id, digest(commit.id)):
                 raise
         self._database.sync()
         return commit
@@ -300,7 +292,8 @@ class HeldSession(StoredSession):
         if row[0] != head.branch or tip != (head.commit and digest(head.commit)):
             raise StoreError(f"session {self.name!r} was moved while a commit was made", hint="make the commit again")
 
-    def _new_ref(self, kind: str, name: str, commit: str) -> None:
+    def _new_ref(self, kind: str, name: str, at: str) -> None:
+        name, commit = checked_ref(name, kind), self.resolve(at).id
         with self._writing() as transaction:
             for found in transaction.rows("SELECT kind FROM refs WHERE session_id = ? AND name = ?", self._id, name):
                 raise StoreError(f"there is a {text(found[0])} {name!r} already", hint="choose another name")
@@ -337,10 +330,6 @@ class HeldSession(StoredSession):
         if self._withdrawn:
             with self._writing():
                 pass
-
-    def _has_entry(self, number: int, line: str) -> bool:
-        sql = "SELECT entry FROM journal WHERE session_id = ? AND number = ?"
-        return self._database.select(sql, self._id, number) == [(line,)]
 
     def _check_held(self) -> None:
         if self._released:

@@ -1,23 +1,19 @@
-"""Commits, the names that lead to them, and the ways between: nothing here is ever changed, names apart."""
+"""Commits as records and the ways between them, and the journal's entries, read: nothing here is ever changed."""
 
 from __future__ import annotations
 
-import difflib
 import heapq
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cellblock.documents import reading
-from cellblock.errors import StoreError, UnknownCommit, UnknownSession
-from cellblock.store.address import JSON, digest, linked, records, spelled
-from cellblock.store.database import Database, blob, text
-from cellblock.store.words import Commit, Head
-from cellblock.text import valid
+from cellblock.errors import StoreError
+from cellblock.store.address import CHANGED, JSON, linked, records, unsummed
+from cellblock.store.database import Database, number, text
+from cellblock.store.words import Commit, Entry
 
-_SPEC = re.compile(r"(?P<name>[^~^]+)(?P<steps>(?:[~^][0-9]{0,9})*)")
-_STEP = re.compile(r"([~^])([0-9]*)")
-_PREFIX = re.compile(r"(?:sha256-)?([0-9a-f]{4,64})")
-_SHOWN = 5
+Load = Callable[[str], Commit]
+"""The commit of an id."""
+
 _OTHER, _BOTH, _BEHIND = 2, 3, 7
 """A commit from which the second side comes alone, one from which both come, and one that leads to another such."""
 
@@ -68,154 +64,81 @@ def _read(id: str, record: Mapping[str, JSON]) -> Commit:
     )
 
 
-class History:
-    """The commits of one session, read."""
-
-    def __init__(self, database: Database, session_id: int, record: Callable[[str], JSON]) -> None:
-        self._database = database
-        self._session_id = session_id
-        self._record = record
-
-    def load(self, id: str) -> Commit:
-        """A commit by its whole id."""
-        return read_commit(id, self._record(id))
-
-    def head(self) -> Head:
-        """The session's position."""
-        sql = (
-            "SELECT s.head_branch, s.head_commit, r.address FROM sessions s LEFT JOIN refs r"
-            " ON r.session_id = s.id AND r.kind = ? AND r.name = s.head_branch WHERE s.id = ?"
-        )
-        rows = self._database.select(sql, BRANCH, self._session_id)
-        if not rows:
-            raise UnknownSession("the session was deleted from the store")
-        branch, detached, tip = rows[0]
-        found = detached if branch is None else tip
-        return Head(None if branch is None else text(branch), None if found is None else spelled(blob(found)))
-
-    def refs(self, kind: str) -> dict[str, str]:
-        """Branches or tags, by name."""
-        sql = "SELECT name, address FROM refs WHERE session_id = ? AND kind = ? ORDER BY name"
-        return {
-            text(name): spelled(blob(address)) for name, address in self._database.select(sql, self._session_id, kind)
-        }
-
-    def has(self, id: str) -> bool:
-        """True if a commit belongs to the session."""
-        sql = "SELECT 1 FROM commits WHERE session_id = ? AND address = ?"
-        return bool(self._database.select(sql, self._session_id, digest(id)))
-
-    def resolve(self, spec: str) -> Commit:
-        """The commit that `HEAD`, a branch, a tag, an id or its first digits lead to, then `~N` parents up or to the
-        `^N`th.
-
-        UnknownCommit: nothing, or more than one.
-        """
-        match = _SPEC.fullmatch(spec := valid(spec))
-        if match is None:
-            raise UnknownCommit(f"{spec[:80]!r} is not the name of a commit", hint=_HOW)
-        commit = self.load(self._named(match["name"]))
-        for sign, digits in _STEP.findall(match["steps"]):
-            commit = self._up(commit, sign, int(digits or 1), spec)
-        return commit
-
-    def log(self, start: str) -> Iterator[Commit]:
-        """The commits from `start` on, the deeper ones first; each is read once, when it is asked for.
-
-        Of commits of one depth, that of the line of first parents is the first.
-        """
-        first = self.resolve(start)
-        seen, found, line = {first.id}, {first.id: first}, first.id
-        waiting = [_order(first)]
-        while waiting:
-            if (commit := found.pop(heapq.heappop(waiting)[-1], None)) is None:
-                continue  # it was the line's
-            yield commit
-            for parent in commit.parents:
-                if parent not in seen:
-                    seen.add(parent)
-                    found[parent] = self.load(parent)
-                    heapq.heappush(waiting, _order(found[parent]))
-            if commit.id == line and (line := commit.parents[0] if commit.parents else "") in found:
-                heapq.heappush(waiting, _order(found[line], is_first=True))
-
-    def ancestors(self, ones: Iterable[str], other: str) -> list[Commit]:
-        """The newest commits from which both another and any of some come, deepest first. Reads what is between.
-
-        None of them leads to another of them. There are several where versions were merged crosswise.
-        """
-        return [commit for commit, side in self._sides(ones, other) if side == _BOTH]
-
-    def added(self, ones: Iterable[str], other: str) -> Iterator[Commit]:
-        """The commits that lead to another and to none of some, deepest first. Reads what is between."""
-        return (commit for commit, side in self._sides(ones, other) if side == _OTHER)
-
-    def _sides(self, ones: Iterable[str], other: str) -> Iterator[tuple[Commit, int]]:
-        """The commits that lead to some and another, deepest first, each with those to which it leads."""
-        sides = dict.fromkeys(ones, 1)
-        sides[other] = sides.get(other, 0) | _OTHER
-        found = {id: self.load(id) for id in sides}
-        waiting = [_order(commit) for commit in found.values()]
-        heapq.heapify(waiting)
-        while any(sides[id] < _BEHIND for *_, id in waiting):
-            commit = found[heapq.heappop(waiting)[-1]]  # all that it leads to came before
-            side = sides[commit.id]
-            yield commit, side
-            for parent in commit.parents:
-                if parent not in found:
-                    found[parent] = self.load(parent)
-                    heapq.heappush(waiting, _order(found[parent]))
-                sides[parent] = sides.get(parent, 0) | (_BEHIND if side >= _BOTH else side)
-
-    # --- inside ---
-
-    def _named(self, name: str) -> str:
-        if name == "HEAD":
-            head = self.head()
-            if head.commit is None:
-                raise UnknownCommit("the session has no commit yet")
-            return head.commit
-        sql = "SELECT address FROM refs WHERE session_id = ? AND name = ? ORDER BY kind"  # a branch before a tag
-        rows = self._database.select(sql, self._session_id, name.replace("\0", "\ufffd"))
-        return spelled(blob(rows[0][0])) if rows else self._by_prefix(name)
-
-    def _by_prefix(self, name: str) -> str:
-        match = _PREFIX.fullmatch(name)
-        if match is None:
-            raise UnknownCommit(f"no commit {name[:80]!r}", hint=self._near(name))
-        low, high = match[1].ljust(64, "0"), match[1].ljust(64, "f")
-        sql = "SELECT address FROM commits WHERE session_id = ? AND address BETWEEN ? AND ? ORDER BY address LIMIT ?"
-        rows = self._database.select(sql, self._session_id, bytes.fromhex(low), bytes.fromhex(high), _SHOWN)
-        if len(rows) == 1:
-            return spelled(blob(rows[0][0]))
-        if not rows:
-            raise UnknownCommit(f"no commit {name[:80]!r}", hint=self._near(name))
-        several = ", ".join(blob(row[0]).hex()[:16] for row in rows)
-        raise UnknownCommit(f"{name!r} begins the ids of several commits", hint=f"give more digits: {several}")
-
-    def _near(self, name: str) -> str:
-        known = ["HEAD", *self.refs(BRANCH), *self.refs(TAG)]
-        near = difflib.get_close_matches(name[:80], known, n=3) or known[:_SHOWN]
-        return f"there is {', '.join(near)}"
-
-    def _up(self, commit: Commit, sign: str, many: int, spec: str) -> Commit:
-        if sign == "^":
-            if many > len(commit.parents):
-                raise UnknownCommit(f"{spec!r}: commit {shown(commit.id)} has {len(commit.parents)} parents")
-            return self.load(commit.parents[many - 1]) if many else commit
-        for step in range(many):
-            if not commit.parents:
-                raise UnknownCommit(f"{spec!r} goes past the first commit", hint=f"it is {step} up from there")
-            commit = self.load(commit.parents[0])
-        return commit
-
-
-_HOW = "use HEAD, a branch, a tag or the first digits of an id, and ~N or ^N after it"
-
-
 def shown(id: str) -> str:
     """An id as people are shown it: its first twelve digits."""
     return id[7:19]
+
+
+def entries_of(database: Database, session_id: int) -> tuple[list[Entry], list[int]]:
+    """The entries of a journal that can be read, in order, and the numbers of those that are damaged."""
+    found, damaged = list[Entry](), list[int]()
+    sql = "SELECT number, entry FROM journal WHERE session_id = ? ORDER BY number"
+    for row in database.select(sql, session_id):
+        place = number(row[0])
+        try:
+            found.append(Entry(place, unsummed(text(row[1]), session_id, place)))
+        except StoreError:
+            damaged.append(place)
+    return found, damaged
+
+
+def damaged_entry(database: Database, session_id: int, entry: int) -> StoreError:
+    """The error of who needs all entries of a journal."""
+    sql = "SELECT u.name, s.name FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ?"
+    whose = "".join(f" of session {name!r} of {user!r}" for user, name in database.select(sql, session_id))
+    hint = "open the session: it goes on without that entry, and says so"
+    return StoreError(f"entry {entry} of the journal{whose} {CHANGED}", hint=hint)
+
+
+def log(load: Load, first: Commit) -> Iterator[Commit]:
+    """A commit and all that it comes from, the deeper ones first; each is read once, when it is asked for.
+
+    Of commits of one depth, that of the line of first parents is the first.
+    """
+    seen, found, line = {first.id}, {first.id: first}, first.id
+    waiting = [_order(first)]
+    while waiting:
+        if (commit := found.pop(heapq.heappop(waiting)[-1], None)) is None:
+            continue  # it was the line's
+        yield commit
+        for parent in commit.parents:
+            if parent not in seen:
+                seen.add(parent)
+                found[parent] = load(parent)
+                heapq.heappush(waiting, _order(found[parent]))
+        if commit.id == line and (line := commit.parents[0] if commit.parents else "") in found:
+            heapq.heappush(waiting, _order(found[line], is_first=True))
+
+
+def ancestors(load: Load, ones: Iterable[str], other: str) -> list[Commit]:
+    """The newest commits from which both another and any of some come, deepest first. Reads what is between.
+
+    None of them leads to another of them. There are several where versions were merged crosswise.
+    """
+    return [commit for commit, side in _sides(load, ones, other) if side == _BOTH]
+
+
+def added(load: Load, before: str, after: str) -> Iterator[Commit]:
+    """The commits that lead to one and not to another before, deepest first. Reads what is between."""
+    return (commit for commit, side in _sides(load, [before], after) if side == _OTHER)
+
+
+def _sides(load: Load, ones: Iterable[str], other: str) -> Iterator[tuple[Commit, int]]:
+    """The commits that lead to some and another, deepest first, each with those to which it leads."""
+    sides = dict.fromkeys(ones, 1)
+    sides[other] = sides.get(other, 0) | _OTHER
+    found = {id: load(id) for id in sides}
+    waiting = [_order(commit) for commit in found.values()]
+    heapq.heapify(waiting)
+    while any(sides[id] < _BEHIND for *_, id in waiting):
+        commit = found[heapq.heappop(waiting)[-1]]  # all that it leads to came before
+        side = sides[commit.id]
+        yield commit, side
+        for parent in commit.parents:
+            if parent not in found:
+                found[parent] = load(parent)
+                heapq.heappush(waiting, _order(found[parent]))
+            sides[parent] = sides.get(parent, 0) | (_BEHIND if side >= _BOTH else side)
 
 
 def _order(commit: Commit, *, is_first: bool = False) -> tuple[int, bool, int, str]:

@@ -1,8 +1,11 @@
-"""Who holds a session: what identifies a process, whether it lives, and the thread that says so again and again.
+"""Leases on sessions: what identifies their holders, whether these live, the thread that renews, and the clock.
 
 A lease runs out when its holder has not been heard of for `SECONDS`; that of a process of this machine that has died
 is over at once. The number that a new holder gets, the epoch, stands in every write: what an old one still sends is
 refused, however late it comes.
+
+Processes of one machine tell the time by the monotonic clock, which nobody sets, and where that began, in seconds since
+1970, as the first process that asked since the machine started reckoned it.
 """
 
 from __future__ import annotations
@@ -11,19 +14,22 @@ import logging
 import os
 import socket
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cache
+from pathlib import Path
 
 from cellblock.errors import StoreError
 from cellblock.hosting.threads import begun
 from cellblock.hosting.unique import unique_word
-from cellblock.store.address import canonical, parsed
-from cellblock.store.clock import boot, namespace
+from cellblock.store.address import canonical, parsed, summed, unsummed
 from cellblock.store.database import Database
 from cellblock.store.words import Holder
 
 SECONDS = 30.0
+_LATEST_MS = 2**53
 
 _log = logging.getLogger("cellblock.store")
 _held_here: dict[str, Callable[[], bool]] = {}
@@ -202,3 +208,48 @@ def _read(path: str) -> str:
             return file.read()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return ""
+
+
+# --- this machine, and its clock ---
+
+
+@cache
+def boot() -> str:
+    """Name of the time since this machine started; "" where it hides that."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except (FileNotFoundError, PermissionError):
+        return ""
+
+
+@cache
+def namespace(kind: str) -> str:
+    """The namespace of this process: `pid`, in which pids mean what they say, or `time`, whose monotonic clock is one;
+    containers of one kernel may have one each. "" where it cannot be told.
+    """
+    try:
+        return os.readlink(f"/proc/self/ns/{kind}")
+    except OSError:
+        return ""
+
+
+def clock_began() -> float:
+    """When the monotonic clock began, by the wall clock as it is set now."""
+    return time.time() - time.monotonic()
+
+
+def clock_as_text(began: float) -> str:
+    """The beginning of this process's monotonic clock as the tables keep it; "" where it cannot be told from others."""
+    return summed({"boot": boot(), "clock": namespace("time"), "began_ms": round(began * 1000)}) if boot() else ""
+
+
+def clock_from_text(text: str) -> float | None:
+    """Beginning of this process's monotonic clock in a text that `clock_as_text` wrote; None: it is another one's."""
+    try:
+        found = unsummed(text)
+    except StoreError:
+        return None
+    began = found.get("began_ms")
+    if (found.get("boot"), found.get("clock")) != (boot(), namespace("time")) or type(began) is not int:
+        return None
+    return began / 1000 if 0 <= began < _LATEST_MS else None

@@ -25,7 +25,9 @@ def checked_name(name: str, what: str) -> str:
         raise TypeError(f"the name of a {what} must be a str, not {type(name).__name__}")
     if not name or len(name) > _LONGEST:
         raise StoreError(f"the name of a {what} must have 1 to {_LONGEST} characters, not {len(name)}")
-    _refuse_unseen(name, what)
+    for place, one in enumerate(name):
+        if unicodedata.category(one) in _UNSEEN:
+            raise StoreError(f"the {what} name {name[:40]!a} has a character that cannot be seen, at {place}")
     plain = unicodedata.normalize("NFKC", name)
     if plain != unicodedata.normalize("NFC", name):
         raise StoreError(f"the {what} name {name!a} has characters that stand for others", hint=f"say {plain!r}")
@@ -47,9 +49,3 @@ def checked_ref(name: str, what: str) -> str:
             hint="no spaces, none of ~ ^ : ? * [ ] \\, and neither HEAD nor an address",
         )
     return name
-
-
-def _refuse_unseen(name: str, what: str) -> None:
-    for place, one in enumerate(name):
-        if unicodedata.category(one) in _UNSEEN:
-            raise StoreError(f"the {what} name {name[:40]!a} has a character that cannot be seen, at {place}")

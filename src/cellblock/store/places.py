@@ -75,7 +75,7 @@ def no_memory(what: str) -> StoreError:
 
 
 @contextmanager
-def _told(what: str, *, may_lack: bool = False) -> Iterator[None]:
+def _file_errors(what: str, *, may_lack: bool = False) -> Iterator[None]:
     """Raise what goes wrong as `StoreError`; with `may_lack` not that a file is not there."""
     try:
         yield
@@ -92,16 +92,18 @@ class DirectoryPlace:
 
     def __init__(self, path: str) -> None:
         self._path = os.path.normpath(absolute(os.path.expanduser(path), StoreError))
-        with _told(f"objects cannot be kept in {self._path}"):
+        with _file_errors(f"objects cannot be kept in {self._path}"):
             private_directory(self._path)
 
     def __str__(self) -> str:
         return self._path
 
     def put(self, prefix: str, body: bytes) -> str:
-        key = f"{_sharded(prefix)}.{unique_word()}"
+        directory, _, address = prefix.rpartition("/")
+        shard = address[7:9]  # the first byte of its hash, as file systems grow slow with many names in a directory
+        key = f"{directory}/{shard}/{address}.{unique_word()}"
         path = os.path.join(self._path, key)
-        with _told(f"an object cannot be written to {self._path}"):
+        with _file_errors(f"an object cannot be written to {self._path}"):
             if not has_room(self._path, len(body)):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             private_directory(os.path.dirname(path))
@@ -110,7 +112,7 @@ class DirectoryPlace:
 
     def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
         what = f"an object cannot be read from {self._path}"
-        with suppress(FileNotFoundError), _told(what, may_lack=True):
+        with suppress(FileNotFoundError), _file_errors(what, may_lack=True):
             path = self._file(key)
             if stat.S_ISREG(os.lstat(path).st_mode):  # opening another may wait, or be refused
                 with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -119,11 +121,11 @@ class DirectoryPlace:
         return None
 
     def delete(self, key: str) -> None:
-        with suppress(FileNotFoundError), _told(f"an object cannot be deleted from {self._path}", may_lack=True):
+        with suppress(FileNotFoundError), _file_errors(f"an object cannot be deleted from {self._path}", may_lack=True):
             os.unlink(self._file(key))
 
     def listed(self, prefix: str) -> Iterator[Stray]:
-        with _told(f"objects cannot be listed in {self._path}"), tempfile.TemporaryFile(dir=self._path) as fresh:
+        with _file_errors(f"objects cannot be listed in {self._path}"), tempfile.TemporaryFile(dir=self._path) as fresh:
             now = os.fstat(fresh.fileno()).st_mtime
         for directory, _, names in os.walk(self._file(prefix)):
             for name in names:
@@ -138,9 +140,3 @@ class DirectoryPlace:
         if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
             raise StoreError(f"{key[:80]!r} is not the key of an object")
         return os.path.join(self._path, key)
-
-
-def _sharded(prefix: str) -> str:
-    """A directory for each first byte of a hash, as file systems grow slow with many names in one."""
-    directory, _, address = prefix.rpartition("/")
-    return f"{directory}/{address[7:9]}/{address}"

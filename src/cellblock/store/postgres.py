@@ -181,7 +181,7 @@ class PostgresDatabase:
         raise last
 
     def _connected(self) -> psycopg.Connection[Row]:
-        connection = _told(
+        connection = _by_driver(
             lambda: psycopg.connect(self._url.location, autocommit=True, application_name="cellblock"), self._where
         )
         encoding = connection.info.parameter_status("server_encoding")
@@ -234,7 +234,7 @@ the URL, and so are never repeated."""
 _PARAMETER = " has a parameter that libpq does not take"
 
 
-def _told(act: Callable[[], _Result], where: str, connection: psycopg.Connection[Row] | None = None) -> _Result:
+def _by_driver(act: Callable[[], _Result], where: str, connection: psycopg.Connection[Row] | None = None) -> _Result:
     """Security border: act by the driver, whose errors may hold passwords in words and frames, and end here.
 
     StoreError in words of our own.
@@ -290,7 +290,7 @@ class _Transaction:
             with self._connection.cursor(binary=True) as cursor:
                 return cursor.execute(_translated(sql), parameters).fetchall()
 
-        return _told(selected, self._where, self._connection)
+        return _by_driver(selected, self._where, self._connection)
 
     def run(self, sql: str, *parameters: Value, commits: bool = False) -> int:
         """Of one that `commits` nobody knows whether it took effect where its connection breaks: `Uncertain`."""
@@ -300,7 +300,7 @@ class _Transaction:
                 return cursor.execute(_translated(sql), parameters).rowcount
 
         try:
-            return _told(run, self._where, self._connection)
+            return _by_driver(run, self._where, self._connection)
         except StoreError as error:
             if commits and (self._connection.closed or self._connection.broken):
                 raise Uncertain(f"{self._where} went away while it was written to", hint=_AWAY) from error
@@ -311,7 +311,7 @@ class _Transaction:
             with self._connection.cursor() as cursor:
                 cursor.executemany(_translated(sql), rows)
 
-        _told(run, self._where, self._connection)
+        _by_driver(run, self._where, self._connection)
 
 
 def _translated(sql: str) -> _sql.SQL:

@@ -24,7 +24,7 @@ from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
 from cellblock.patience import LOCK_SECONDS, pauses, tries
 from cellblock.private import fsync, open_private
-from cellblock.store import clock
+from cellblock.store import lease
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Value, number
 from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, statements, stored_format
@@ -91,7 +91,7 @@ class SqliteDatabase:
         """Identity of the file and of its log, while they are open."""
         self._written = 0
         """Time at which the file was last written, noted with the two, and with each call that finds both."""
-        with self._telling():
+        with self._call():
             self._writer = self._opened(migrations)
             self._note_files()
         if self._path is not None:
@@ -102,27 +102,27 @@ class SqliteDatabase:
             with self._reader() as connection:
                 return connection.execute(sql, parameters).fetchall()
 
-        with self._telling():
-            return _patiently(selected)
+        with self._call():
+            return _retried(selected)
 
     def once(self, sql: str, *parameters: Value) -> int:
-        with self._telling(writes=True), self._begun(sql, parameters) as changed:
+        with self._call(writes=True), self._with_writer(sql, parameters) as changed:
             return changed
 
     def at_once(self, sql: str, *parameters: Value) -> int | None:
-        if self._files is not None and self._found() != self._files:  # `once` waits, and tells
+        if self._files is not None and self._files_now() != self._files:  # `once` waits, and tells
             return None
-        with self._telling(writes=True):
+        with self._call(writes=True):
             if (changed := self._try_to_begin(sql, parameters)) is not None:
                 self._lock.release()
             return changed
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        with self._telling(writes=True):
+        with self._call(writes=True):
             if not self._has_room(2 * self._log_size()):  # while there is some for what the log brings into the file
                 self._shorten_log()
-            with self._begun("BEGIN IMMEDIATE"):
+            with self._with_writer("BEGIN IMMEDIATE"):
                 try:
                     yield _Transaction(self._writer, self._require_room)
                     self._writer.execute("COMMIT")
@@ -134,7 +134,7 @@ class SqliteDatabase:
     def sync(self) -> None:
         if self._path is None or self._read_only:
             return
-        with self._telling():
+        with self._call():
             fsync(self._path + "-wal")
             self._require_files()  # what was brought to the disk is the log still
             if (size := self._log_size()) > _LONG_LOG or not self._has_room(2 * size):
@@ -156,7 +156,7 @@ class SqliteDatabase:
         for _ in range(steps if self._path is not None else 0):  # counted once: a damaged list does not become shorter
             with self.writing() as transaction:
                 transaction.rows(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
-        with self._telling(writes=True):
+        with self._call(writes=True):
             self._shorten_log()
 
     def close(self) -> None:
@@ -172,8 +172,8 @@ class SqliteDatabase:
 
     def _agreed_beginning(self) -> float:
         """When the monotonic clock began, as the first process since the machine started has told all others."""
-        sql, mine = "SELECT value FROM meta WHERE name = 'clock'", clock.beginning()
-        if self._path is None or self._read_only or not (fresh := clock.as_text(mine)):
+        sql, mine = "SELECT value FROM meta WHERE name = 'clock'", lease.clock_began()
+        if self._path is None or self._read_only or not (fresh := lease.clock_as_text(mine)):
             return mine
         if (told := _beginning(self.select(sql))) is not None:
             return told
@@ -199,12 +199,12 @@ class SqliteDatabase:
             _in_use.add(self._files.file)
 
     def _opened(self, migrations: Migrations) -> sqlite3.Connection:
-        if self._path is not None and _identity(self._path) in _in_use:
+        if self._path is not None and file_identity(self._path) in _in_use:
             raise StoreError(f"{self._where} was in use when this process was forked from another", hint=_FORK)
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
         try:
-            return _patiently(lambda: self._prepared(migrations))
+            return _retried(lambda: self._prepared(migrations))
         except _NotAlone:
             raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from None
 
@@ -358,7 +358,7 @@ class SqliteDatabase:
         try:
             with self._reader() as connection:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            with self._begun("PRAGMA wal_checkpoint(TRUNCATE)"):  # not where it is read just now
+            with self._with_writer("PRAGMA wal_checkpoint(TRUNCATE)"):  # not where it is read just now
                 self._written = os.stat(self._path).st_mtime_ns
         except sqlite3.Error as error:
             if _name(error) != "SQLITE_FULL":
@@ -386,7 +386,7 @@ class SqliteDatabase:
     # --- writing ---
 
     @contextmanager
-    def _begun(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
+    def _with_writer(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
         """Have the writer alone, once it has executed a statement; how many rows that changed."""
         seconds = _LATER_PATIENCE if self._was_locked else _PATIENCE
         until = time.monotonic() + seconds
@@ -432,7 +432,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} was closed")
 
     @contextmanager
-    def _telling(self, *, writes: bool = False) -> Iterator[None]:
+    def _call(self, *, writes: bool = False) -> Iterator[None]:
         self._refuse_if_closed()
         if os.getpid() != self._pid:
             raise StoreError(
@@ -446,11 +446,11 @@ class SqliteDatabase:
                 self._require_files()
                 yield
         except sqlite3.Error as error:
-            told = self._told(error)
+            translated = self._store_error(error)
             if writes and _name(error).startswith(("SQLITE_FULL", "SQLITE_IOERR")):  # the second one for a quota
                 with suppress(sqlite3.Error, StoreError, OSError):  # the first failure is told
                     self._give_back()
-            raise told from error
+            raise translated from error
         except UnicodeDecodeError as error:  # in words of SQLite about a file whose own text is damaged
             raise StoreError(f"{self._where} {_DAMAGED}", hint=_RECOVER) from error
         except MemoryError as error:
@@ -460,15 +460,15 @@ class SqliteDatabase:
 
     # --- files that go while they are open ---
 
-    def _found(self) -> _Files:
+    def _files_now(self) -> _Files:
         """Identity of the file at the path and of its log. A store in memory has neither, one that is read only no log
         of its own."""
         if self._path is None:
             return _Files(None, None)
-        return _Files(_identity(self._path), None if self._read_only else _identity(self._path + "-wal"))
+        return _Files(file_identity(self._path), None if self._read_only else file_identity(self._path + "-wal"))
 
     def _note_files(self) -> None:
-        self._files = self._found()
+        self._files = self._files_now()
         if self._path is not None:
             self._written = os.stat(self._path).st_mtime_ns
 
@@ -478,7 +478,7 @@ class SqliteDatabase:
         """
         if (files := self._files) is None or self._path is None:
             return
-        found = self._found()
+        found = self._files_now()
         if found == files:
             self._written = os.stat(self._path).st_mtime_ns
         elif found.file != files.file:
@@ -496,13 +496,13 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK)
         try:
             self._refuse_if_closed()  # which takes the log away
-            if self._found() == self._files:  # another thread was sooner
+            if self._files_now() == self._files:  # another thread was sooner
                 return
             if _size(self._path + "-wal") or os.stat(self._path).st_mtime_ns != self._written:
                 raise StoreError(f"{self._where} was written to by another program, and {_LOG_GONE}", hint=_REOPEN_ALL)
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._written = os.stat(self._path).st_mtime_ns
-            _patiently(self._leave_log, _LATER_PATIENCE)
+            _retried(self._leave_log, _LATER_PATIENCE)
             self._have_log(self._writer)
             self._note_files()
         except sqlite3.OperationalError as error:
@@ -517,13 +517,13 @@ class SqliteDatabase:
         self._close_idle()
         self._writer.execute("PRAGMA journal_mode = DELETE").fetchone()
 
-    def _told(self, error: sqlite3.Error) -> StoreError:
+    def _store_error(self, error: sqlite3.Error) -> StoreError:
         name = _name(error)
         if name.startswith("SQLITE_IOERR") and self._path is not None:
             largest = max(_size(self._path + end) for end in ("", "-wal", "-shm"))
             if limit("RLIMIT_FSIZE")[0] <= largest + _GROWTH and (short := short_of(OSError(errno.EFBIG, ""))):
                 return StoreError(f"{self._where} cannot be written: {short.args[0]}", hint=short.hint)
-        for prefix, what, hint in _TOLD:
+        for prefix, what, hint in _MEANINGS:
             if name.startswith(prefix):
                 return StoreError(f"{self._where} {what}", hint=hint)
         return StoreError(f"{self._where}: {error} {name}".rstrip())
@@ -545,7 +545,7 @@ _UNLOCK = (
     "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
     " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
 )
-_TOLD = (
+_MEANINGS = (
     ("SQLITE_FULL", _IS_FULL, _ROOM),
     ("SQLITE_IOERR_SHMSIZE", _IS_FULL, _ROOM),
     ("SQLITE_READONLY", "cannot be written to", "its file, directory or file system is read-only"),
@@ -599,7 +599,7 @@ def _make_private(path: str) -> None:
 
 
 def _beginning(rows: list[Row]) -> float | None:
-    return clock.from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
+    return lease.clock_from_text(rows[0][0]) if rows and isinstance(rows[0][0], str) else None
 
 
 _databases: weakref.WeakSet[SqliteDatabase] = emptied(weakref.WeakSet())
@@ -607,16 +607,16 @@ _in_use: set[tuple[int, int] | None] = set()
 """Files that this process cannot open: a call of another's thread was under way in them when it was forked."""
 
 
-def _left(is_clean: bool) -> None:
+def _leave_databases(is_clean: bool) -> None:
     for database in list(_databases):
         database.leave(is_clean)
 
 
-_calls = Calls(_left)
+_calls = Calls(_leave_databases)
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """The device and the inode of a file; None where there is none."""
+def file_identity(path: str) -> tuple[int, int] | None:
+    """The device and the inode of a file, other than those of one that was at the same path before; None for none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -652,7 +652,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _patiently(act: Callable[[], _Result], seconds: float | None = None) -> _Result:
+def _retried(act: Callable[[], _Result], seconds: float | None = None) -> _Result:
     """Try again while others have the file, as those do who open it or write to it."""
     for _ in tries(_PATIENCE if seconds is None else seconds):
         try:

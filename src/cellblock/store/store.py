@@ -18,16 +18,14 @@ from cellblock.patience import LOCK_SECONDS, tries
 from cellblock.store import lease
 from cellblock.store.address import JSON
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
-from cellblock.store.collecting import UserCollection
-from cellblock.store.database import Database, Uncertain, text
+from cellblock.store.database import Database, Uncertain, shared, text
 from cellblock.store.held import HeldSession
 from cellblock.store.objects import GRACE, ObjectTable
 from cellblock.store.places import Place, open_place
 from cellblock.store.session import StoredSession
-from cellblock.store.sharing import file_key, shared
-from cellblock.store.sqlite import SqliteDatabase
+from cellblock.store.sqlite import SqliteDatabase, file_identity
+from cellblock.store.upkeep import Collection, verify
 from cellblock.store.urls import StoreUrl, parse_url
-from cellblock.store.verifying import UserVerification
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage, Swept, VerifyReport
 from cellblock.text import half_made
 
@@ -49,11 +47,11 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
     place = open_place(parts.objects)
     return Store(
         _database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds,
-        connect=None if parts.kind == "memory" else lambda: _there(parts),
+        connect=None if parts.kind == "memory" else lambda: _reopened(parts),
     )  # fmt: skip
 
 
-def _once_written(take: Callable[[], Held]) -> Held:
+def _after_last_commits(take: Callable[[], Held]) -> Held:
     """Take a session once one of this process that was dropped has written its last commits."""
     for _ in tries(LOCK_SECONDS):
         with suppress(StillWriting):
@@ -61,7 +59,7 @@ def _once_written(take: Callable[[], Held]) -> Held:
     return take()
 
 
-def _there(parts: StoreUrl) -> Database:
+def _reopened(parts: StoreUrl) -> Database:
     """A database that has been open before."""
     if parts.kind == "sqlite" and not os.path.exists(parts.location):
         raise StoreError(f"the store {parts.location} is not there any more", hint="what was not read of it is lost")
@@ -77,7 +75,7 @@ def _database(parts: StoreUrl) -> Database:
             lambda: PostgresDatabase(parts),
         )
     if parts.kind == "sqlite":
-        return shared(lambda: file_key(parts.location), lambda: SqliteDatabase(parts.location))
+        return shared(lambda: file_identity(parts.location), lambda: SqliteDatabase(parts.location))
     return SqliteDatabase(None)
 
 
@@ -131,7 +129,7 @@ class Store:
         SessionHeld: a process that lives has it. UnknownSession: there is none. QuotaReached: the user has too many.
         """
         take = partial(self._catalogue.take, user, name, settings=settings, create=create)
-        return self._held(user, name, lambda holder: _once_written(partial(take, holder)))
+        return self._held(user, name, lambda holder: _after_last_commits(partial(take, holder)))
 
     def read(self, user: str, name: str) -> StoredSession:
         """A session to look at, whoever holds it. UnknownSession: there is none."""
@@ -180,8 +178,7 @@ class Store:
     def verify(self, user: str | None = None) -> VerifyReport:
         """Read everything, or all of one user's, and tell what is damaged."""
         reports = [
-            UserVerification(self._database, self._objects(user_id), user_id, name).report()
-            for user_id, name in self._users(user)
+            verify(self._database, self._objects(user_id), user_id, name) for user_id, name in self._users(user)
         ]
         return VerifyReport(
             objects=sum(one.objects for one in reports),
@@ -200,7 +197,7 @@ class Store:
         SessionHeld otherwise.
         """
         swept = [
-            UserCollection(self._database, self._objects(user_id), self._place, user_id, name, grace_seconds).sweep()
+            Collection(self._database, self._objects(user_id), self._place, user_id, name, grace_seconds).sweep()
             for user_id, name in self._users(user)
         ]
         self._database.compact()

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from cellblock.errors import StoreError
 from cellblock.store.address import JSON, canonical, linked, records
@@ -29,17 +28,9 @@ Put: TypeAlias = Callable[[JSON], str]
 
 @dataclass(frozen=True, slots=True)
 class _Apart:
+    """Address of a value that is a record of its own."""
+
     address: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Here:
-    value: JSON
-
-
-_Slot: TypeAlias = "_Apart | _Here"
-_Slots: TypeAlias = dict[str, _Slot]
-_S = TypeVar("_S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,60 +41,65 @@ class _Kid:
     count: int
 
 
-_Kids: TypeAlias = dict[str, _Kid]
+_Slot: TypeAlias = "_Apart | JSON"
+"""What stands at a key; never None, which removes it."""
+_Leaf: TypeAlias = dict[str, _Slot]
 
 
-def lookup(fetch: Fetch, root: str | None, key: str) -> JSON:
-    """The value of a key. KeyError: there is none."""
-    digits = _digits(key)
-    for depth in range(len(digits)):
-        if root is None:
-            break
-        node = _load(fetch, root)
-        if isinstance(node, Leaf):
-            if key in node.slots:
-                return _value(fetch, node.slots[key])
-            break
-        kid = node.kids.get(digits[depth])
-        root = kid.address if kid else None
-    raise KeyError(key)
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A node whose keys are in its children, by a hex digit each."""
+
+    kids: Mapping[str, _Kid]
 
 
-def count(fetch: Fetch, root: str | None) -> int:
-    """Number of keys; reads one node."""
-    return 0 if root is None else _load(fetch, root).count
+class Tree(Mapping[str, JSON]):
+    """A stored map, read as it is asked for; its keys come ordered by their hashes."""
 
+    def __init__(self, fetch: Fetch, root: str | None) -> None:
+        self._fetch = fetch
+        self.root = root
 
-def items(fetch: Fetch, root: str | None) -> Iterator[tuple[str, JSON]]:
-    """Every key and its value, ordered by the keys' hashes."""
-    for key, slot in _slots(fetch, root):
-        yield key, _value(fetch, slot)
+    def __getitem__(self, key: str) -> JSON:
+        address = self.root
+        for digit in _digits(key):
+            if address is None:
+                break
+            node = _load(self._fetch, address)
+            if not isinstance(node, _Branch):
+                if key in node:
+                    return _value(self._fetch, node[key])
+                break
+            address = node.kids[digit].address if digit in node.kids else None
+        raise KeyError(key)
 
+    def __len__(self) -> int:
+        return 0 if self.root is None else _count(_load(self._fetch, self.root))
 
-def keys(fetch: Fetch, root: str | None) -> Iterator[str]:
-    """Every key, ordered by their hashes."""
-    for key, _ in _slots(fetch, root):
-        yield key
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in _slots(self._fetch, self.root))
+
+    def pairs(self) -> Iterator[tuple[str, JSON]]:
+        """Every key and its value; `items()` looks each up by itself."""
+        return ((key, _value(self._fetch, slot)) for key, slot in _slots(self._fetch, self.root))
+
+    def diff(self, newer: Tree) -> Iterator[Change]:
+        """Changes of keys to a newer tree; parts that are the same in both are not read."""
+        for key, before, after in _differing(self._fetch, self.root, newer.root):
+            yield Change(key, _value(self._fetch, before), _value(self._fetch, after))
 
 
 def update(fetch: Fetch, put: Put, root: str | None, changes: Mapping[str, JSON]) -> str | None:
     """The root of the map with some keys set, and those whose new value is None removed."""
-    slots: dict[str, _Slot | None] = {
-        key: None if value is None else _slot(put, value) for key, value in changes.items()
+    slots: _Leaf = {
+        key: _Apart(put(value)) if value is not None and len(canonical(value)) > APART else value
+        for key, value in changes.items()
     }
     if not slots:
         return root
-    old = None if root is None else _Kid(root, _load(fetch, root).count)
+    old = None if root is None else _Kid(root, _count(_load(fetch, root)))
     new = _Update(fetch, put).of(old, slots, 0)
     return None if new is None else new.address
-
-
-def diff(fetch: Fetch, old: str | None, new: str | None) -> Iterator[Change]:
-    """Changes between two trees; reads only parts that differ."""
-    for key, before, after in _differing(fetch, old, new):
-        yield Change(
-            key, None if before is None else _value(fetch, before), None if after is None else _value(fetch, after)
-        )
 
 
 # --- changing ------------------------------------------------------------------------------------------------
@@ -116,65 +112,54 @@ class _Update:
         self._fetch = fetch
         self._put = put
 
-    def of(self, old: _Kid | None, changes: Mapping[str, _Slot | None], depth: int) -> _Kid | None:
-        if old is None:
-            return self._built({key: slot for key, slot in changes.items() if slot is not None}, depth)
-        node = _load(self._fetch, old.address)
-        if isinstance(node, Leaf):
-            slots = _changed(node.slots, changes)
-            return old if slots == node.slots else self._built(slots, depth)
-        return self._of_branch(old, node, changes, depth)
-
-    def _of_branch(self, old: _Kid, node: Branch, changes: Mapping[str, _Slot | None], depth: int) -> _Kid | None:
+    def of(self, old: _Kid | None, changes: _Leaf, depth: int) -> _Kid | None:
+        node = {} if old is None else _load(self._fetch, old.address)
+        if not isinstance(node, _Branch):
+            slots: _Leaf = {key: slot for key, slot in {**node, **changes}.items() if slot is not None}
+            return old if slots == node else self._built(slots, depth)
         kids = dict(node.kids)
         for digit, some in _parted(changes, depth).items():
-            kid = self.of(kids.get(digit), some, depth + 1)
-            if kid is not None:
+            kids.pop(digit, None)
+            if (kid := self.of(node.kids.get(digit), some, depth + 1)) is not None:
                 kids[digit] = kid
-            else:
-                kids.pop(digit, None)
         if kids == node.kids:
             return old
         if sum(kid.count for kid in kids.values()) > LEAF:
             return self._branch(kids)
-        slots = {key: slot for kid in kids.values() for key, slot in _slots(self._fetch, kid.address)}
-        return self._built(slots, depth)
+        return self._built(dict(pair for kid in kids.values() for pair in _slots(self._fetch, kid.address)), depth)
 
-    def _built(self, slots: _Slots, depth: int) -> _Kid | None:
+    def _built(self, slots: _Leaf, depth: int) -> _Kid | None:
         if not slots:
             return None
         if len(slots) <= LEAF:
-            return _Kid(self._put(Leaf(slots).as_json()), len(slots))
+            return _Kid(self._put(_leaf_as_json(slots)), len(slots))
         kids = {digit: self._built(some, depth + 1) for digit, some in _parted(slots, depth).items()}
         return self._branch({digit: kid for digit, kid in kids.items() if kid is not None})
 
-    def _branch(self, kids: _Kids) -> _Kid:
-        branch = Branch(kids)
-        return _Kid(self._put(branch.as_json()), branch.count)
-
-
-def _changed(slots: _Slots, changes: Mapping[str, _Slot | None]) -> _Slots:
-    out = dict(slots)
-    for key, slot in changes.items():
-        if slot is None:
-            out.pop(key, None)
-        else:
-            out[key] = slot
-    return out
+    def _branch(self, kids: Mapping[str, _Kid]) -> _Kid:
+        ordered = sorted(kids.items())
+        address = self._put(
+            {
+                "digits": "".join(digit for digit, _ in ordered),
+                "counts": [kid.count for _, kid in ordered],
+                "kids": {"@": [kid.address for _, kid in ordered]},
+            }
+        )
+        return _Kid(address, sum(kid.count for kid in kids.values()))
 
 
 # --- comparing -----------------------------------------------------------------------------------------------
 
 
-def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple[str, _Slot | None, _Slot | None]]:
+def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple[str, _Slot, _Slot]]:
     if old == new:
         return
     before = None if old is None else _load(fetch, old)
     after = None if new is None else _load(fetch, new)
-    if isinstance(before, Branch) and isinstance(after, Branch):
+    if isinstance(before, _Branch) and isinstance(after, _Branch):
         for digit in sorted(before.kids.keys() | after.kids.keys()):
-            one, other = before.kids.get(digit), after.kids.get(digit)
-            yield from _differing(fetch, _address(one), _address(other))
+            one, other = (side.kids[digit].address if digit in side.kids else None for side in (before, after))
+            yield from _differing(fetch, one, other)
         return
     mine, yours = dict(_slots(fetch, old)), dict(_slots(fetch, new))
     for key in sorted(mine.keys() | yours.keys()):
@@ -182,104 +167,65 @@ def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple
             yield key, mine.get(key), yours.get(key)
 
 
-def _address(kid: _Kid | None) -> str | None:
-    return None if kid is None else kid.address
-
-
 # --- nodes ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A node that holds its keys itself."""
-
-    slots: _Slots
-
-    @property
-    def count(self) -> int:
-        return len(self.slots)
-
-    def as_json(self) -> JSON:
-        """Lists of pairs: a key that cells chose never stands where it could make a link of its value."""
-        here: list[JSON] = []
-        apart: list[JSON] = []
-        for key, slot in sorted(self.slots.items()):
-            if isinstance(slot, _Apart):
-                apart.append([key, records(slot.address)])
-            else:
-                here.append([key, slot.value])
-        return {"here": here, "apart": apart} if apart else {"here": here}
+def _leaf_as_json(slots: _Leaf) -> JSON:
+    """Lists of pairs: a key that cells chose never stands where it could make a link of its value."""
+    here: list[JSON] = []
+    apart: list[JSON] = []
+    for key, slot in sorted(slots.items()):
+        if isinstance(slot, _Apart):
+            apart.append([key, records(slot.address)])
+        else:
+            here.append([key, slot])
+    return {"here": here, "apart": apart} if apart else {"here": here}
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A node whose keys are in its children, by a hex digit each."""
-
-    kids: _Kids
-
-    @property
-    def count(self) -> int:
-        return sum(kid.count for kid in self.kids.values())
-
-    def as_json(self) -> JSON:
-        ordered = sorted(self.kids.items())
-        return {
-            "digits": "".join(digit for digit, _ in ordered),
-            "counts": [kid.count for _, kid in ordered],
-            "kids": {"@": [kid.address for _, kid in ordered]},
-        }
-
-
-def _load(fetch: Fetch, address: str) -> Leaf | Branch:
+def _load(fetch: Fetch, address: str) -> _Leaf | _Branch:
     node = fetch(address)
     if isinstance(node, Mapping) and "here" in node:
-        return Leaf(_read_slots(node, address))
+        apart = ((key, _Apart(linked(link)[0])) for key, link in _pairs(node.get("apart", []), address))
+        return {**dict(_pairs(node["here"], address)), **dict(apart)}
     if isinstance(node, Mapping) and "digits" in node:
-        return Branch(_read_kids(node, address))
-    raise StoreError(f"object {address} is not a node of a tree")
-
-
-def _read_slots(node: Mapping[str, JSON], address: str) -> _Slots:
-    slots: _Slots = {key: _Here(value) for key, value in _pairs(node["here"], address)}
-    slots.update((key, _Apart(linked(link)[0])) for key, link in _pairs(node.get("apart", []), address))
-    return slots
+        digits, counts, kids = str(node["digits"]), node.get("counts"), linked(node.get("kids"))
+        if isinstance(counts, list) and len(digits) == len(counts) == len(kids):
+            return _Branch({digit: _Kid(kid, int(many)) for digit, many, kid in zip(digits, counts, kids, strict=True)})
+    raise _no_node(address)
 
 
 def _pairs(value: JSON, address: str) -> Iterator[tuple[str, JSON]]:
     for pair in value if isinstance(value, list) else [None]:
         if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise StoreError(f"object {address} is not a node of a tree")
+            raise _no_node(address)
         yield pair[0], pair[1]
 
 
-def _read_kids(node: Mapping[str, JSON], address: str) -> _Kids:
-    digits, counts, kids = str(node["digits"]), node.get("counts"), linked(node.get("kids"))
-    if not isinstance(counts, list) or not len(digits) == len(counts) == len(kids):
-        raise StoreError(f"object {address} is not a node of a tree")
-    return {digit: _Kid(kid, int(many)) for digit, many, kid in zip_longest(digits, counts, kids)}
+def _no_node(address: str) -> StoreError:
+    return StoreError(f"object {address} is not a node of a tree")
+
+
+def _count(node: _Leaf | _Branch) -> int:
+    return sum(kid.count for kid in node.kids.values()) if isinstance(node, _Branch) else len(node)
 
 
 def _slots(fetch: Fetch, root: str | None) -> Iterator[tuple[str, _Slot]]:
     if root is None:
         return
     node = _load(fetch, root)
-    if isinstance(node, Leaf):
-        yield from sorted(node.slots.items(), key=lambda item: _digits(item[0]))
-    else:
+    if isinstance(node, _Branch):
         for digit in sorted(node.kids):
             yield from _slots(fetch, node.kids[digit].address)
-
-
-def _slot(put: Put, value: JSON) -> _Slot:
-    return _Apart(put(value)) if len(canonical(value)) > APART else _Here(value)
+    else:
+        yield from sorted(node.items(), key=lambda item: _digits(item[0]))
 
 
 def _value(fetch: Fetch, slot: _Slot) -> JSON:
-    return fetch(slot.address) if isinstance(slot, _Apart) else slot.value
+    return fetch(slot.address) if isinstance(slot, _Apart) else slot
 
 
-def _parted(slots: Mapping[str, _S], depth: int) -> dict[str, dict[str, _S]]:
-    parts: dict[str, dict[str, _S]] = {}
+def _parted(slots: _Leaf, depth: int) -> dict[str, _Leaf]:
+    parts: dict[str, _Leaf] = {}
     for key, slot in slots.items():
         parts.setdefault(_digits(key)[depth], {})[key] = slot
     return parts

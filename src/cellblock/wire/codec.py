@@ -1,90 +1,48 @@
-"""Messages as frames and back: JSON heads, raw buffers.
+"""Messages as packets and back, checked by the table of `schema`.
 
-Requests come from the host and are trusted by the worker. Events come from inside the wall and are hostile:
-`decode_event` checks every field's type and size and raises `ProtocolError` for anything else.
+A message travels as a frame: a JSON head of its fields, and raw buffers. The two that every short cell needs have a
+packed form as well, one packet of a few bytes, as after a pause a message costs by the code it passes through and that
+of JSON and frames is a fifth of a short cell. Its first byte is "R" for a `Run` and "F" for a `Finished` without value
+and failure; where names came or went they follow as JSON, `[gained, dropped, unsaved]`. Numbers are little-endian.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import get_args
+import struct
 
 from cellblock.values import room
-from cellblock.values.pieces import loads
-from cellblock.wire.frames import MAX_BUFFERS, MAX_HEAD_BYTES, Buffer, Frame, ProtocolError
-from cellblock.wire.messages import (
-    Awake,
-    Bind,
-    Display,
-    Event,
-    Failure,
-    Finished,
-    Hello,
-    Loading,
-    Place,
-    Request,
-    Reserved,
-    Restore,
-    Supplied,
-    ToolCalled,
-    ToolReply,
-    Wanted,
-)
+from cellblock.wire.frames import MAX_HEAD_BYTES, PACKET_BYTES, Buffer, Frame, ProtocolError
+from cellblock.wire.lines import as_json, from_json
+from cellblock.wire.messages import Display, Event, Failure, Finished, Place, Request, Run, ToolCalled
+from cellblock.wire.schema import EVENTS, REQUESTS, amount, count, named, names, record, row
 
 MAX_HEAD_ROOM = 64 * 2**20
 """Most memory of an event beside its buffers: as it comes, and as it is once it has been read."""
 
-_REQUESTS: dict[str, type] = {one.__name__: one for one in get_args(Request)}
-_EVENTS: dict[str, type] = {
-    "hello": Hello,
-    "awake": Awake,
-    "display": Display,
-    "tool": ToolCalled,
-    "reserved": Reserved,
-    "wanted": Wanted,
-    "loading": Loading,
-    "finished": Finished,
+_RUN = struct.Struct("<cQII")
+_FINISHED = struct.Struct("<cQddQ?")
+_REQUESTS = {cls.__name__: cls for cls in REQUESTS}
+_EVENTS = {rules.tag: (cls, rules) for cls, rules in EVENTS.items()}
+_HEADS = {
+    cls: tuple(name for name in cls.__slots__ if name not in ("buffers", "size"))  # type: ignore[attr-defined]
+    for cls in (*REQUESTS, *EVENTS)
 }
-_MAY_LACK = {"beside", "left", "unsaved"}
-"""Fields that are left out of most messages."""
-_WITH_BUFFERS = {Bind, ToolReply, Restore, Supplied, Display, ToolCalled, Finished}
-_TAGS = {cls: tag for tag, cls in (_REQUESTS | _EVENTS).items()}
-# Held here so that a cell which rebinds json's names breaks nothing of the worker's.
-as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_loads = json.JSONDecoder().decode
+"""Fields of each message that stand in its head."""
+_WITH_BUFFERS = {cls for cls in _HEADS if "buffers" in cls.__slots__}  # type: ignore[attr-defined]
+_loads = json.JSONDecoder().decode  # held here, as `as_json` is
+
+
+# ---------------------------------------------------------------------------------------- requests
 
 
 def encode_request(request: Request, number: int) -> Frame:
     """The frame of a request under a number."""
-    return _encode(request, {"is": _TAGS[type(request)], "number": number})
-
-
-def encode_event(event: Event) -> Frame:
-    """The frame of an event."""
-    return _encode(event, {"is": _TAGS[type(event)]})
-
-
-def _encode(message: Request | Event, head: dict[str, object]) -> Frame:
-    cls = type(message)
-    for name in cls.__slots__:
-        if name not in ("buffers", "size"):
-            value = getattr(message, name)
-            if name in _MAY_LACK and not value:
-                continue
-            head[name] = _fields(value) if type(value) is Failure else value
-    return Frame(as_json(head).encode(), getattr(message, "buffers", ()))
-
-
-_MOST_STATUS = 255
-_OF_FAILURE = ("type", "message", "traceback", "kind")
-"""Fields that a worker sends of a failure: a hint is the host's to give."""
-
-
-def _fields(failure: Failure) -> dict[str, object]:
-    fields = {name: getattr(failure, name) for name in _OF_FAILURE}
-    found = {"rule": failure.rule} if failure.rule else {} if failure.status is None else {"status": failure.status}
-    return {**fields, **found, **({"is_wrecked": True} if failure.is_wrecked else {})}
+    cls = type(request)
+    head: dict[str, object] = {"is": cls.__name__, "number": number}
+    for name in _HEADS[cls]:
+        head[name] = getattr(request, name)
+    return _frame(request, head)
 
 
 def decode_request(frame: Frame) -> tuple[int, Request]:
@@ -97,17 +55,41 @@ def decode_request(frame: Frame) -> tuple[int, Request]:
     return number, request
 
 
-def oversized(head: bytes) -> bool:
-    """True if an event's head is more than its reader takes."""
-    return len(head) > MAX_HEAD_BYTES or not room.fits(head, MAX_HEAD_ROOM)
+def pack_request(request: Request, number: int) -> bytes | None:
+    """The packet of a request that has a packed form, else None."""
+    if type(request) is not Run:
+        return None
+    filename, source = request.filename.encode(), request.source.encode("utf-8", "surrogatepass")
+    if _RUN.size + len(filename) + len(source) > PACKET_BYTES:
+        return None
+    return _RUN.pack(b"R", number, request.max_text, len(filename)) + filename + source
 
 
-def from_json(text: bytes) -> object:
-    """Value of the JSON text of an event, or ProtocolError. Bound its size first."""
-    try:
-        return loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"event is not JSON: {error}") from None
+def unpack_request(packet: bytes) -> tuple[int, Request] | None:
+    """The request that a packet of the host holds, with its number; None where it is part of a frame."""
+    if not packet.startswith(b"R"):
+        return None
+    _, number, max_text, length = _RUN.unpack_from(packet)
+    source = _RUN.size + length
+    return number, Run(
+        source=packet[source:].decode("utf-8", "surrogatepass"),
+        filename=packet[_RUN.size : source].decode(),
+        max_text=max_text,
+    )
+
+
+# ------------------------------------------------------------------------------------------ events
+
+
+def encode_event(event: Event) -> Frame:
+    """The frame of an event."""
+    rules = EVENTS[type(event)]
+    head: dict[str, object] = {"is": rules.tag}
+    for name in _HEADS[type(event)]:
+        value = getattr(event, name)
+        if value or name in rules.required:
+            head[name] = _failure(value) if type(value) is Failure else value
+    return _frame(event, head)
 
 
 def decode_event(frame: Frame) -> Event:
@@ -118,13 +100,10 @@ def decode_event(frame: Frame) -> Event:
     if type(head) is not dict:
         raise ProtocolError("event head is not an object")
     tag = head.pop("is", None)
-    cls = _EVENTS.get(tag) if type(tag) is str else None
-    if cls is None:
+    if type(tag) is not str or tag not in _EVENTS:
         raise ProtocolError(f"unknown event {tag!r:.40}")
-    checks = _CHECKS[cls]
-    if not checks.keys() - _MAY_LACK <= head.keys() <= checks.keys():
-        raise ProtocolError(f"event {tag!r} has the wrong fields")
-    values = {name: check(head[name]) for name, check in checks.items() if name in head}
+    cls, rules = _EVENTS[tag]
+    values = record(head, rules.fields, rules.required, rules.otherwise)
     if cls in _WITH_BUFFERS:
         values["buffers"] = frame.buffers
     elif frame.buffers:
@@ -139,152 +118,60 @@ def decode_event(frame: Frame) -> Event:
     return event
 
 
+def pack_event(event: Event) -> bytes | None:
+    """The packet of an event that has a packed form, else None."""
+    if type(event) is not Finished or event.failure is not None or event.buffers:
+        return None
+    packet = _FINISHED.pack(b"F", event.number, event.duration_ms, event.cpu_ms, event.memory_peak, event.left)
+    if event.gained or event.dropped:
+        packet += as_json([event.gained, event.dropped, event.unsaved]).encode()
+    return packet if len(packet) <= PACKET_BYTES else None
+
+
+def unpack_event(packet: bytes) -> Event | None:
+    """Security border: the event that a packet from inside the wall holds, None where it is part of a frame."""
+    if not packet.startswith(b"F"):
+        return None
+    if not _FINISHED.size <= len(packet) <= PACKET_BYTES:
+        raise ProtocolError("packed event of the wrong length")
+    _, number, duration, cpu, peak, left = _FINISHED.unpack_from(packet)
+    gained: dict[str, str] = {}
+    dropped: tuple[str, ...] = ()
+    unsaved: dict[str, str] = {}
+    if len(packet) > _FINISHED.size:
+        told = row(from_json(packet[_FINISHED.size :]), 3, "names that came and went")
+        gained, dropped, unsaved = named(told[0]), names(told[1]), named(told[2])
+    return Finished(
+        number=count(number),
+        failure=None,
+        duration_ms=amount(duration),
+        cpu_ms=amount(cpu),
+        memory_peak=count(peak),
+        gained=gained,
+        dropped=dropped,
+        unsaved=unsaved,
+        left=left,
+    )
+
+
+def oversized(head: bytes) -> bool:
+    """True if an event's head is more than its reader takes."""
+    return len(head) > MAX_HEAD_BYTES or not room.fits(head, MAX_HEAD_ROOM)
+
+
+def _frame(message: Request | Event, head: dict[str, object]) -> Frame:
+    return Frame(as_json(head).encode(), getattr(message, "buffers", ()))
+
+
+def _failure(failure: Failure) -> dict[str, object]:
+    """A failure as a worker tells it: a hint is the host's to give."""
+    fields = {name: getattr(failure, name) for name in ("type", "message", "traceback", "kind")}
+    found = {"rule": failure.rule} if failure.rule else {} if failure.status is None else {"status": failure.status}
+    return {**fields, **found, **({"is_wrecked": True} if failure.is_wrecked else {})}
+
+
 def _check_places(places: tuple[Place, ...], buffers: tuple[Buffer, ...]) -> None:
     """Each is of another buffer, and that is empty here."""
     named = [place[0] for place in places]
     if sorted(set(named)) != named or (named and named[-1] >= len(buffers)) or any(len(buffers[one]) for one in named):
         raise ProtocolError("places of no buffers")
-
-
-_MAX_TEXT = 16 * 2**20
-_MAX_NAME = 4096
-_MAX_NAMES = 1_000_000
-
-
-def _text(value: object) -> str:
-    if type(value) is not str or len(value) > _MAX_TEXT:
-        raise ProtocolError("expected text")
-    return value
-
-
-def _name(value: object) -> str:
-    if type(value) is not str or len(value) > _MAX_NAME:
-        raise ProtocolError("expected a name")
-    return value
-
-
-def count(value: object) -> int:
-    """A whole number that fits 63 bits, or ProtocolError."""
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ProtocolError("expected a count")
-    return value
-
-
-def amount(value: object) -> float:
-    """A number from 0 that is not out of all proportion, or ProtocolError."""
-    if type(value) not in (int, float) or not 0 <= value < 1e15:  # type: ignore[operator]
-        raise ProtocolError("expected an amount")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _flag(value: object) -> bool:
-    if type(value) is not bool:
-        raise ProtocolError("expected a flag")
-    return value
-
-
-def listed(value: object, most: int = _MAX_NAMES, what: str = "a list") -> list[object]:
-    """A list of no more than so many, or ProtocolError."""
-    if type(value) is not list or len(value) > most:
-        raise ProtocolError(f"expected {what}")
-    return value
-
-
-def names(value: object) -> tuple[str, ...]:
-    """A list of names, or ProtocolError."""
-    return tuple(map(_name, listed(value, what="a list of names")))
-
-
-def named(value: object) -> dict[str, str]:
-    """Names, each with that of a type, or ProtocolError."""
-    if type(value) is not dict or len(value) > _MAX_NAMES:
-        raise ProtocolError("expected names")
-    return {_name(key): _name(item) for key, item in value.items()}
-
-
-def _rows(value: object) -> tuple[tuple[str, ...], ...]:
-    return tuple(map(names, listed(value, 64)))
-
-
-def _mimes(value: object) -> tuple[str, ...]:
-    return tuple(map(_name, listed(value, 64, "the names of buffers")))
-
-
-def _bundle(value: object) -> dict[str, object]:
-    if type(value) is not dict or len(value) > 64:
-        raise ProtocolError("expected a MIME bundle")
-    return {_name(mime): part for mime, part in value.items()}
-
-
-def row(value: object, length: int, what: str = "a row") -> list[object]:
-    """A list of just so many, or ProtocolError."""
-    found = listed(value, length, what)
-    if len(found) != length:
-        raise ProtocolError(f"expected {what}")
-    return found
-
-
-def _places(value: object) -> tuple[Place, ...]:
-    return tuple(map(_place, listed(value, MAX_BUFFERS)))
-
-
-def _place(value: object) -> Place:
-    number, address, length = map(count, row(value, 3))
-    return number, address, length
-
-
-def _failure(value: object) -> Failure | None:
-    if value is None:
-        return None
-    if type(value) is not dict or value.keys() - {"rule", "status", "is_wrecked"} != set(_OF_FAILURE):
-        raise ProtocolError("expected a failure")
-    kind, rule = value["kind"], _name(value.get("rule", ""))
-    if kind not in ("raised", "memory", "refused") or (kind == "refused") is not bool(rule):
-        raise ProtocolError("expected a failure's kind")
-    status = count(value["status"]) if "status" in value else None
-    if status is not None and status > _MOST_STATUS:
-        raise ProtocolError("expected an exit status")
-    if value.get("is_wrecked", True) is not True:
-        raise ProtocolError("expected that a failure is of a wrecked Python")
-    return Failure(
-        status=status,
-        type=_name(value["type"]),
-        message=_text(value["message"]),
-        traceback=_text(value["traceback"]),
-        kind=kind,
-        rule=rule,
-        hint=_instead(rule) if rule else "",
-        is_wrecked="is_wrecked" in value,
-    )
-
-
-def _instead(rule: str) -> str:
-    """Alternative that the guard's rule of this name suggests, in the host's own words."""
-    from cellblock.guard.rules import BY_ID  # where a cell was refused, and nowhere else
-
-    if rule not in BY_ID:
-        raise ProtocolError("expected a rule of the guard's")
-    return BY_ID[rule].instead
-
-
-_CHECKS: dict[type, dict[str, Callable[[object], object]]] = {
-    Hello: {"python": _name, "walls": _rows, "missing": _rows},
-    Awake: {"lost": _rows, "left": _flag},
-    Display: {"data": _bundle, "mimes": _mimes, "is_result": _flag, "mark": count},
-    ToolCalled: {"call": count, "request": count, "name": _name, "mark": count, "beside": _places},
-    Reserved: {"call": count, "places": _places},
-    Wanted: {"call": count, "addresses": names, "beside": _places},
-    Loading: {"group": _text},
-    Finished: {
-        "number": count,
-        "failure": _failure,
-        "duration_ms": amount,
-        "cpu_ms": amount,
-        "memory_peak": count,
-        "gained": named,
-        "dropped": names,
-        "unsaved": named,
-        "left": _flag,
-        "beside": _places,
-    },
-}

@@ -1,85 +1,17 @@
-"""The host's side of the conversation: what may be said in which state, as a table.
-
-A worker that says anything no row allows is in breach: `ProtocolError`, and its session ends.
-"""
+"""The host's side of the conversation with a worker, whose state decides which messages may come next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
-from cellblock.wire.codec import decode_event, encode_request
+from cellblock.wire.codec import decode_event, encode_request, pack_request, unpack_event
 from cellblock.wire.frames import Assembler, Frame, ProtocolError, packets
-from cellblock.wire.messages import (
-    REPLIES,
-    Awake,
-    Bind,
-    Clear,
-    Display,
-    Equip,
-    Event,
-    Fetch,
-    Finished,
-    Hello,
-    Loading,
-    Request,
-    Reserve,
-    Reserved,
-    Restore,
-    Restrict,
-    Run,
-    Shell,
-    Sow,
-    Supplied,
-    Survey,
-    ToolCalled,
-    ToolReply,
-    ToolRoom,
-    Wanted,
-)
-from cellblock.wire.packed import pack_request, unpack_event
+from cellblock.wire.messages import REPLIES, Event, Finished, Request, Reserved, ToolCalled, ToolRoom, Wanted
+from cellblock.wire.schema import EVENTS, REQUESTS, State, States
 
 MAX_PENDING_CALLS = 1024
 LARGE = 2**16
 """Bytes of a head that is not read between two turns of an event loop."""
-
-
-class State(Enum):
-    """State of the conversation."""
-
-    __hash__ = object.__hash__  # Enum's own runs Python code at each look-up
-
-    OPENING = "opening"
-    IDLE = "idle"
-    BUSY = "busy"
-    RESTORING = "restoring"
-
-
-_START = (Run, Shell, Bind, Reserve, Fetch, Survey, Clear, Sow, Equip, Restrict)
-
-_MAY_SEND: dict[tuple[State, type], State] = {
-    **{(State.IDLE, request): State.BUSY for request in _START},
-    (State.BUSY, ToolReply): State.BUSY,
-    (State.BUSY, ToolRoom): State.BUSY,
-    (State.IDLE, Restore): State.RESTORING,
-    (State.RESTORING, Supplied): State.RESTORING,
-}
-
-_MAY_RECEIVE: dict[tuple[State, type], State] = {
-    (State.OPENING, Hello): State.IDLE,
-    (State.OPENING, Awake): State.IDLE,
-    (State.IDLE, Display): State.IDLE,  # threads of the cells live on between them
-    (State.IDLE, ToolCalled): State.IDLE,  # one that came late is told to nobody
-    (State.IDLE, Reserved): State.IDLE,
-    (State.BUSY, Display): State.BUSY,
-    (State.BUSY, Reserved): State.BUSY,
-    (State.BUSY, ToolCalled): State.BUSY,
-    (State.BUSY, Finished): State.IDLE,
-    (State.RESTORING, Display): State.RESTORING,
-    (State.RESTORING, Wanted): State.RESTORING,
-    (State.RESTORING, Loading): State.RESTORING,
-    (State.RESTORING, Finished): State.IDLE,
-}
 
 
 class Connection:
@@ -93,7 +25,7 @@ class Connection:
 
     def send(self, request: Request) -> Iterable[bytes]:
         """The packets of a request that the state allows. One that cannot be encoded leaves everything as it was."""
-        state, number = _step(_MAY_SEND, self.state, request), self._number
+        state, number = self._after(request, REQUESTS[type(request)]), self._number
         answered = None
         if isinstance(request, REPLIES):
             if request.call not in self._pending:
@@ -127,7 +59,7 @@ class Connection:
         """The event, if anything is to be done for it; ProtocolError if the table does not allow it."""
         if event is None:
             return None
-        self.state = _step(_MAY_RECEIVE, self.state, event)
+        self.state = self._after(event, EVENTS[type(event)].states)
         if type(event) is ToolCalled and (self.state is not State.BUSY or event.request != self._number):
             return None  # of a cell that has ended: nobody waits for its answer
         if type(event) is ToolCalled or type(event) is Wanted:
@@ -142,9 +74,9 @@ class Connection:
             self._pending.clear()
         return event
 
-
-def _step(table: dict[tuple[State, type], State], state: State, message: Request | Event) -> State:
-    try:
-        return table[state, type(message)]
-    except KeyError:
-        raise ProtocolError(f"{type(message).__name__} is not allowed while {state.value}") from None
+    def _after(self, message: Request | Event, states: States) -> State:
+        """The state that follows a message; ProtocolError where the present one does not allow it."""
+        following = states.get(self.state)
+        if following is None:
+            raise ProtocolError(f"{type(message).__name__} is not allowed while {self.state.value}")
+        return following

@@ -1,7 +1,8 @@
-"""Descriptions that grow with a session, as lines of JSON: on each a field's name, and its value or one item of it.
+"""JSON that crosses the wall; and descriptions that grow with a session, as lines of it.
 
-Neither side holds all of it at once: long lists of an item go on on lines of their own, so that no line grows with the
-session, and the reader takes room for each line before it parses it, until its item has been made use of.
+On each line is a field's name, and its value or one item of it. Neither side holds all of it at once: long lists of an
+item go on on lines of their own, so that no line grows with the session, and the reader takes room for each line before
+it parses it, until its item has been made use of.
 """
 
 from __future__ import annotations
@@ -20,13 +21,21 @@ _ITEMS_A_LINE = 100
 _CONTINUED = "+"
 """Begins the name of a list of the item before, of which a line holds more."""
 # Held here so that a cell which rebinds json's names breaks nothing of the worker's.
-_as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+as_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def from_json(text: bytes, what: str = "event") -> object:
+    """Value of JSON text from inside the wall, or ProtocolError. Bound its size first."""
+    try:
+        return loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"{what} is not JSON: {error}") from None
 
 
 def packed(items: Iterable[tuple[str, object]]) -> Iterator[bytes]:
     """The lines of fields and their items."""
     for line in _cut(items):
-        yield _as_json(line).encode() + b"\n"
+        yield as_json(line).encode() + b"\n"
 
 
 def _cut(items: Iterable[tuple[str, object]]) -> Iterator[tuple[str, object]]:
@@ -52,7 +61,10 @@ def read(file: BinaryIO, take: Callable[[int], object] = int) -> Iterator[tuple[
         if len(line) > MAX_BYTES:
             raise ProtocolError(f"a line of more than {MAX_BYTES:,} bytes")
         take(size := room.taken(line))
-        field, item = _parsed(line)
+        parsed = from_json(line, "a line")
+        if type(parsed) is not list or len(parsed) != 2 or type(parsed[0]) is not str:
+            raise ProtocolError("expected a field")
+        field, item = parsed
         if field.startswith(_CONTINUED):
             before = last[0][1] if last else None
             begun = before.get(field.removeprefix(_CONTINUED)) if type(before) is dict else None
@@ -66,13 +78,3 @@ def read(file: BinaryIO, take: Callable[[int], object] = int) -> Iterator[tuple[
         last, taken = [(field, item)], size
     yield from last
     take(-taken)
-
-
-def _parsed(line: bytes) -> tuple[str, Any]:
-    try:
-        found = loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"a line that is not JSON: {error}") from None
-    if type(found) is not list or len(found) != 2 or type(found[0]) is not str:
-        raise ProtocolError("expected a field")
-    return found[0], found[1]

@@ -31,8 +31,9 @@ from cellblock.snapshots import (
     held_of_texts,
 )
 from cellblock.wire import lines
-from cellblock.wire.codec import as_json, count, from_json, listed, row
 from cellblock.wire.frames import ProtocolError
+from cellblock.wire.lines import as_json, from_json
+from cellblock.wire.schema import count, listed, record, row
 
 HEADER = struct.Struct("<cI")
 HELLO, WORK, CHUNK, INDEX, RECORD, FAILED, TRIED = b"H", b"W", b"C", b"I", b"R", b"F", b"T"
@@ -41,19 +42,14 @@ BEGIN = b"B"
 MAX_INDEX_BYTES = 32 * 2**20
 MAX_RECORD_BYTES = 32 * 2**20
 _MAX_WORDS_BYTES = 64 * 1024
-_MAX = {
-    HELLO: _MAX_WORDS_BYTES,
-    WORK: _MAX_WORDS_BYTES,
-    CHUNK: CHUNK_BYTES,
-    INDEX: MAX_INDEX_BYTES,
-    RECORD: MAX_RECORD_BYTES,
-    FAILED: _MAX_WORDS_BYTES,
-    TRIED: _MAX_WORDS_BYTES,
-}
+_MAX_NOTE = 2_000_000
+_MAX_LIST = 1_000_000
 _ADDRESS_BYTES = 32
 _PREFIX = "sha256-"
 
 Fields = Mapping[str, object]
+Has = Callable[[str], bool]
+"""True for an address whose bytes came, or were there."""
 
 
 class Stage(Enum):
@@ -67,17 +63,16 @@ class Stage(Enum):
     ENDED = "done"
 
 
-_NEXT: dict[tuple[Stage, bytes], Stage] = {
-    (Stage.MAKING, HELLO): Stage.WAITING,
-    (Stage.MAKING, FAILED): Stage.ENDED,
-    (Stage.SAVING, WORK): Stage.SAVING,
-    (Stage.SAVING, CHUNK): Stage.SAVING,
-    (Stage.SAVING, INDEX): Stage.INDEXED,
-    (Stage.SAVING, FAILED): Stage.ENDED,
-    (Stage.INDEXED, RECORD): Stage.TRYING,
-    (Stage.TRYING, TRIED): Stage.TRYING,
-    (Stage.INDEXED, FAILED): Stage.ENDED,
+_FRAMES: dict[bytes, tuple[int, dict[Stage, Stage]]] = {
+    HELLO: (_MAX_WORDS_BYTES, {Stage.MAKING: Stage.WAITING}),
+    WORK: (_MAX_WORDS_BYTES, {Stage.SAVING: Stage.SAVING}),
+    CHUNK: (CHUNK_BYTES, {Stage.SAVING: Stage.SAVING}),
+    INDEX: (MAX_INDEX_BYTES, {Stage.SAVING: Stage.INDEXED}),
+    RECORD: (MAX_RECORD_BYTES, {Stage.INDEXED: Stage.TRYING}),
+    TRIED: (_MAX_WORDS_BYTES, {Stage.TRYING: Stage.TRYING}),
+    FAILED: (_MAX_WORDS_BYTES, dict.fromkeys((Stage.MAKING, Stage.SAVING, Stage.INDEXED), Stage.ENDED)),
 }
+"""Frames of a scribe: the most bytes of each, and the stages that allow it with the one that follows."""
 
 
 class Conversation:
@@ -97,11 +92,12 @@ class Conversation:
     def expect(self, header: bytes) -> tuple[bytes, int]:
         """A frame's kind and how many bytes are to be read; ProtocolError for one that may not come now."""
         kind, length = HEADER.unpack(header)
-        following = _NEXT.get((self.stage, kind))
+        most, stages = _FRAMES.get(kind, (0, {}))
+        following = stages.get(self.stage)
         if following is None:
             raise ProtocolError(f"{kind!r} is not allowed while {self.stage.value}")
-        if length > _MAX[kind]:
-            raise ProtocolError(f"a frame of {length:,} bytes, where {_MAX[kind]:,} are allowed")
+        if length > most:
+            raise ProtocolError(f"a frame of {length:,} bytes, where {most:,} are allowed")
         if kind == CHUNK and not length:
             raise ProtocolError("an empty chunk")
         self._left -= length + HEADER.size
@@ -161,29 +157,29 @@ def pack_words(words: Fields) -> bytes:
 
 def read_hello(data: bytes) -> tuple[str, ...]:
     """The walls that a scribe says it has put up."""
-    head = _object(data, {"walls"})
-    return tuple(_words(one, 200) for one in listed(head["walls"], 16))
+    walls = listed(_said(data, "walls")[0], 16)
+    return tuple(_words(one, 200) for one in walls)
 
 
 def read_failure(data: bytes) -> str:
     """Why a scribe failed, as it says."""
-    return _words(_object(data, {"reason"})["reason"], 2000)
+    return _words(_said(data, "reason")[0], 2000)
 
 
 def read_work(data: bytes) -> tuple[str, str]:
     """The piece of work that a scribe begins, or, with a fingerprint of what it holds, leaves out."""
-    head = _object(data, {"work", "holds"})
-    return _words(head["work"]), _words(head["holds"], 100)
+    work, holds = _said(data, "work", "holds")
+    return _words(work), _words(holds, 100)
 
 
 def read_tried(data: bytes) -> tuple[str, dict[str, str]]:
     """The key of the group that a scribe loads next, "" for none, and of those that could not be loaded, why."""
-    head = _object(data, {"loading", "failed"})
-    rows = (row(one, 2) for one in listed(head["failed"], 1))
-    return _words(head["loading"]), {_words(key): _words(reason, 1000) for key, reason in rows}
+    loading, failed = _said(data, "loading", "failed")
+    rows = (row(one, 2) for one in listed(failed, 1))
+    return _words(loading), {_words(key): _words(reason, 1000) for key, reason in rows}
 
 
-def read_record(data: bytes, index: bytes, has: Callable[[str], bool], take: Callable[[int], object]) -> Snapshot:
+def read_record(data: bytes, index: bytes, has: Has, take: Callable[[int], object]) -> Snapshot:
     """The snapshot, without files, that a record describes. `has` tells whether the bytes of an address are there.
 
     `take` gets how many bytes of memory it needs next, before it does, and may raise.
@@ -273,11 +269,15 @@ def unpack_record(data: bytes) -> dict[str, object]:
 _LISTS = ("groups", "names", "lost", "ambient")
 
 
-def _object(data: bytes, keys: Collection[str]) -> dict[str, object]:
-    head = from_json(data)
-    if type(head) is not dict or head.keys() != set(keys):
-        raise ProtocolError("expected an object with its fields")
-    return head
+def _said(data: bytes, *fields: str) -> list[object]:
+    """The values of an object with just these fields."""
+    otherwise = "expected an object with its fields"
+    said = record(from_json(data, "what a scribe says"), dict.fromkeys(fields, _any), set(fields), otherwise)
+    return [said[field] for field in fields]
+
+
+def _any(value: object) -> object:
+    return value
 
 
 def _words(value: object, most: int = 4096) -> str:
@@ -290,21 +290,17 @@ def _words(value: object, most: int = 4096) -> str:
     return value
 
 
-def _address(value: object, has: Callable[[str], bool]) -> str:
+def _address(value: object, has: Has) -> str:
     if type(value) is not str or not has(value):
         raise ProtocolError(f"an address of nothing that came: {value!r:.80}")
     return value
 
 
-_OF_GROUPS = frozenset(("key", "stream", "buffers", "needs"))
-_MAX_NOTE = 2_000_000
+def _chunks(value: object, has: Has) -> Chunks:
+    return tuple(_address(one, has) for one in listed(value, _MAX_LIST))
 
 
-def _chunks(value: object, has: Callable[[str], bool]) -> Chunks:
-    return tuple(_address(one, has) for one in listed(value, 1_000_000))
-
-
-def _buffer(value: object, has: Callable[[str], bool]) -> Buffer:
+def _buffer(value: object, has: Has) -> Buffer:
     length, chunks = row(value, 2)
     buffer = Buffer(length=count(length), chunks=_chunks(chunks, has))
     if len(buffer.chunks) != -(-buffer.length // CHUNK_BYTES):
@@ -312,15 +308,16 @@ def _buffer(value: object, has: Callable[[str], bool]) -> Buffer:
     return buffer
 
 
-def _group(value: object, has: Callable[[str], bool]) -> Group:
-    if type(value) is not dict or not value.keys() >= _OF_GROUPS:
+def _group(value: object, has: Has) -> Group:
+    own = {"key", "stream", "buffers", "needs"}
+    if type(value) is not dict or not value.keys() >= own:
         raise ProtocolError("expected a group")
-    note = {key: one for key, one in value.items() if key not in _OF_GROUPS}
+    note = {key: one for key, one in value.items() if key not in own}
     return Group(
         key=_words(value["key"]),
         stream=_chunks(value["stream"], has),
-        buffers=tuple(_buffer(one, has) for one in listed(value["buffers"], 1_000_000)),
-        needs=tuple(map(_words, listed(value["needs"], 1_000_000))),
+        buffers=tuple(_buffer(one, has) for one in listed(value["buffers"], _MAX_LIST)),
+        needs=tuple(map(_words, listed(value["needs"], _MAX_LIST))),
         note=_words(_text_of(note), _MAX_NOTE) if note else "",
     )
 

@@ -9,7 +9,7 @@ from select import POLLIN, poll
 from signal import SIG_DFL, SIGALRM, SIGKILL, alarm, signal
 from typing import TYPE_CHECKING, Any
 
-from cellblock.wire.codec import as_json, from_json
+from cellblock.wire.lines import as_json, from_json
 from cellblock.worker.survey import Row, row, type_name
 
 if TYPE_CHECKING:

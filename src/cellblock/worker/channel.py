@@ -11,10 +11,9 @@ from socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SO_RCVTIMEO, SOL_SOCKET
 from threading import RLock
 
 from cellblock.hosting import sockets
-from cellblock.wire.codec import decode_request, encode_event, oversized
+from cellblock.wire.codec import decode_request, encode_event, oversized, pack_event, unpack_request
 from cellblock.wire.frames import MAX_HEAD_BYTES, PACKET_BYTES, Assembler, Frame, packets
 from cellblock.wire.messages import Display, Event, Failure, Finished, Request
-from cellblock.wire.packed import pack_event, unpack_request
 from cellblock.worker import exits
 from cellblock.worker.interpreter import cut
 from cellblock.worker.interrupts import whole

@@ -15,6 +15,7 @@ from time import sleep
 from typing import Any
 
 from cellblock.values import portable
+from cellblock.wire.codec import pack_request
 from cellblock.wire.messages import (
     REPLIES,
     Awake,
@@ -36,7 +37,6 @@ from cellblock.wire.messages import (
     ToolReply,
     ToolRoom,
 )
-from cellblock.wire.packed import pack_request
 from cellblock.worker import apart, control, exits, late, shell, survey
 from cellblock.worker.beside import leave, reserve
 from cellblock.worker.channel import Channel, Quiet, Voice

@@ -16,9 +16,8 @@ from zoneinfo import ZoneInfo
 from cellblock.outputs import DATAFRAME_MIME
 from cellblock.values.portable import EnumName, Opaque, Record, encode, pack
 from cellblock.wire import messages as m
-from cellblock.wire.codec import encode_event
+from cellblock.wire.codec import encode_event, pack_event
 from cellblock.wire.frames import packets
-from cellblock.wire.packed import pack_event
 from cellblock.wire.text import NONCE_BYTES, PREFIX, mark
 from cellblock.worker.interpreter import describe
 from cellblock.worker.show.display import bundle

@@ -8,10 +8,10 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from cellblock.wire import messages as m
-from cellblock.wire.codec import decode_event, encode_event
-from cellblock.wire.connection import Connection, State
+from cellblock.wire.codec import decode_event, encode_event, pack_event, unpack_event
+from cellblock.wire.connection import Connection
 from cellblock.wire.frames import Assembler, Frame, ProtocolError, packets
-from cellblock.wire.packed import pack_event, unpack_event
+from cellblock.wire.schema import State
 from fuzzer import seeds
 from fuzzer.cases import Case
 from fuzzer.target import Target

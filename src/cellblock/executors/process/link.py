@@ -23,9 +23,10 @@ from cellblock.hosting.forks import watch_forks
 from cellblock.hosting.unique import unique_bytes
 from cellblock.hosting.waiting import ready
 from cellblock.wire.codec import decode_event
-from cellblock.wire.connection import Connection, State
+from cellblock.wire.connection import Connection
 from cellblock.wire.frames import PACKET_BYTES, Frame, ProtocolError
 from cellblock.wire.messages import REPLIES, Awake, Event, Finished, Hello, Request
+from cellblock.wire.schema import State
 from cellblock.wire.text import NONCE_BYTES
 from cellblock.worker import control
 
