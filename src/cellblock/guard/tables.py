@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.bounded import METHODS, STATICS
 from cellblock.guard.members import listed, row_name
+from cellblock.guard.names import names
 from cellblock.policy import Members
 
 if TYPE_CHECKING:
@@ -108,11 +109,6 @@ class Matching:
 
     def __sub__(self, names: Iterable[str]) -> Matching:
         return Matching(self._members, self.hidden.union(names))
-
-
-def names(text: str) -> frozenset[str]:
-    """The names in a text."""
-    return frozenset(text.split())
 
 
 def public(kind: type, *, but: Iterable[str] = ()) -> frozenset[str]:

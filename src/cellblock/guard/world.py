@@ -27,7 +27,7 @@ from cellblock.guard.formatting import bound_format, bound_format_map
 from cellblock.guard.gates import Gates
 from cellblock.guard.imports import Importer, class_data, grants
 from cellblock.guard.matching import matcher
-from cellblock.guard.names import RESERVED, is_dunder
+from cellblock.guard.names import RESERVED, is_dunder, names
 from cellblock.guard.owndict import OwnDict
 from cellblock.guard.portions import hashed
 from cellblock.guard.printing import Input, Stream, printer
@@ -39,7 +39,7 @@ from cellblock.guard.signals import Ending
 from cellblock.guard.sources import Place, Source
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
 from cellblock.guard.stdlib.exponents import Decimal, Fraction
-from cellblock.guard.tables import BUILTIN_TYPES, Matching, Method, TypeAudit, audit, names
+from cellblock.guard.tables import BUILTIN_TYPES, Matching, Method, TypeAudit, audit
 from cellblock.guard.temporary import Unkept, entering
 from cellblock.guard.trusted import Rows, Trusted
 from cellblock.guard.weights import PLAIN, hashable, light

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cellblock.guard.tables import ModuleAudit, names
+from cellblock.guard.names import names
+from cellblock.guard.tables import ModuleAudit
 
 AUDITS = (
     ModuleAudit(

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace
 from cellblock.guard.builtins import Globals
+from cellblock.guard.names import names
 from cellblock.guard.owndict import OwnDict
 from cellblock.guard.printing import Stream
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, TypeOfTypes, TypeStandIn
-from cellblock.guard.tables import ModuleAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.tables import names
+from cellblock.guard.names import names
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

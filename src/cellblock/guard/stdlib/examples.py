@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import namespace
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import ModuleAudit, TypeAudit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
+from cellblock.guard.names import names
 from cellblock.guard.portions import ticking
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:

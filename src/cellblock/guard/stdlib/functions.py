@@ -17,12 +17,12 @@ from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.bounded import found_in
 from cellblock.guard.members import listed
-from cellblock.guard.names import is_dunder
+from cellblock.guard.names import is_dunder, names
 from cellblock.guard.portions import ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.hints import get_type_hints_of
 from cellblock.guard.steps import passing
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, public
 from cellblock.guard.weights import hashable, keyed, light, weighing
 
 if TYPE_CHECKING:

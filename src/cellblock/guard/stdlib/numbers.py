@@ -17,10 +17,11 @@ from typing import Any
 
 from cellblock.guard.bounded import FORMS
 from cellblock.guard.members import listed
+from cellblock.guard.names import names
 from cellblock.guard.portions import fed, ticking
 from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, multiply, require_digits
 from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
 
 _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import ModuleAudit, TypeAudit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit
 
 _PURE = names(
     "anchor as_posix as_uri drive full_match is_absolute is_relative_to is_reserved joinpath match name parent parents "

@@ -6,8 +6,9 @@ import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import ModuleAudit, names
+from cellblock.guard.tables import ModuleAudit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

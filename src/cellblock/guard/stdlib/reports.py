@@ -11,8 +11,9 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.signatures import signature_of
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:

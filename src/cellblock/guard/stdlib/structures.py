@@ -15,10 +15,11 @@ from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.classes import EnumDict
 from cellblock.guard.members import listed
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
 from cellblock.guard.stdlib import copies, records
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
 from cellblock.guard.weights import PLAIN, keyed, light
 
 if TYPE_CHECKING:

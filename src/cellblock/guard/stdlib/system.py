@@ -6,8 +6,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.printing import Input
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

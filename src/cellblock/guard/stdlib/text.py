@@ -9,9 +9,10 @@ import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.sizes import bear, require_narrow
 from cellblock.guard.stdlib import expressions
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, viewed
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

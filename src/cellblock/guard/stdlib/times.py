@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.members import listed
+from cellblock.guard.names import names
 from cellblock.guard.sizes import check_spec, narrow
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, public
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World

@@ -11,9 +11,10 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.stdlib.exact import all_exactly, exact, exactly
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
