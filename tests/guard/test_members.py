@@ -41,7 +41,7 @@ def unreviewed() -> dict[str, set[str]]:
     for name in _HOME_OF:
         module = audit_of(name)
         if module is not None and module.refused is not None:
-            known = module.members | module.refused | set(module.replaced) | module.submodules
+            known = module.members | module.refused | module.instead.keys() | module.replaced.keys() | module.submodules
             found[name] = _public(importlib.import_module(name)) - known
     return {name: names for name, names in found.items() if names}
 

@@ -27,7 +27,8 @@ def _is_guard(code: types.CodeType) -> bool:
 
 def called(name: str, value: Any) -> Any:
     """The same value; a function of the guard's own under the name that code calls it by, which messages tell."""
-    if type(value) is types.FunctionType and "<" in value.__qualname__ and _is_guard(value.__code__):
+    made = type(value) is types.FunctionType and (value.__name__[0] == "_" or "<" in value.__qualname__)
+    if made and _is_guard(value.__code__):
         value.__name__ = value.__qualname__ = name
     return value
 

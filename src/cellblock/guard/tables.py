@@ -77,14 +77,15 @@ class TypeAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleAudit:
-    """Grants for a module. `members` are handed out as they are, `replaced` are made for each world.
+    """Grants for a module. `members` are handed out as they are; others stand in for what it has under a name.
 
-    `types` are classes met through it. `submodules` are members that are modules with audits of their own. `note` says
-    what was left out, and why.
+    `instead` are the same for each world, `replaced` are made for one. `types` are classes met through it. `submodules`
+    are members that are modules with audits of their own. `note` says what was left out, and why.
     """
 
     name: str
     members: frozenset[str] = frozenset()
+    instead: Mapping[str, object] = field(default_factory=dict)
     replaced: Mapping[str, Callable[[World], object]] = field(default_factory=dict)
     types: tuple[TypeAudit, ...] = ()
     submodules: frozenset[str] = frozenset()

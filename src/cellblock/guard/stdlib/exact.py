@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cellblock.guard.names import names
-
-if TYPE_CHECKING:
-    from cellblock.guard.world import World
 
 
 def exact(value: Any) -> Any:
@@ -22,20 +19,17 @@ def exact(value: Any) -> Any:
     return float.__pos__(value) if issubclass(type(value), float) else value
 
 
-def exactly(function: Callable[..., Any]) -> Callable[[World], Any]:
-    """A maker of `function` that is given exact arguments."""
+def exactly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, given exact arguments."""
 
-    def make(world: World) -> Any:
-        def called(*given: Any, **named: Any) -> Any:
-            return function(*map(exact, given), **{name: exact(one) for name, one in named.items()})
+    def called(*given: Any, **named: Any) -> Any:
+        return function(*map(exact, given), **{name: exact(one) for name, one in named.items()})
 
-        for name in ("__name__", "__qualname__", "__doc__"):
-            setattr(called, name, getattr(function, name, None))
-        return called
-
-    return make
+    for name in ("__name__", "__qualname__", "__doc__"):
+        setattr(called, name, getattr(function, name, None))
+    return called
 
 
-def all_exactly(module: Any, text: str) -> dict[str, Callable[[World], Any]]:
-    """Makers of the functions of a module, by name; those that this Python lacks are left out."""
+def all_exactly(module: Any, text: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a module, by name; those that this Python lacks are left out."""
     return {name: exactly(getattr(module, name)) for name in names(text) if hasattr(module, name)}

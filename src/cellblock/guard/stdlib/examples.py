@@ -199,19 +199,12 @@ class _Parts:
         self.write = parts.append
 
 
-def _flag(name: str) -> Callable[[World], int]:
-    return lambda world: int(getattr(doctest, name))
-
-
 AUDITS = (
     ModuleAudit(
         name="doctest",
         members=names("TestResults"),
-        replaced={
-            "testmod": _testmod,
-            "run_docstring_examples": _run_examples,
-            **{name: _flag(name) for name in sorted(_FLAGS)},
-        },
+        instead={name: int(getattr(doctest, name)) for name in _FLAGS},
+        replaced={"testmod": _testmod, "run_docstring_examples": _run_examples},
         types=(
             TypeAudit(
                 type=doctest.TestResults, reads=names("failed attempted skipped count index"), constructable=False

@@ -42,7 +42,7 @@ AUDITS = (
     ModuleAudit(
         name="pathlib",
         members=names("PurePath PurePosixPath PureWindowsPath"),
-        replaced={"Path": lambda world: PosixPath, "PosixPath": lambda world: PosixPath},
+        instead={"Path": PosixPath, "PosixPath": PosixPath},
         types=(
             *(TypeAudit(type=kind, reads=_PURE, statics=_PURE) for kind in _PATHS),
             TypeAudit(type=PosixPath, reads=_PURE | _TOUCHING, statics=_PURE | _TOUCHING),

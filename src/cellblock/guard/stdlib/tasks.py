@@ -46,7 +46,6 @@ def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
                 return function([awaited(one) for one in given[0]], *given[1:], **named)
             return function(*map(awaited, given), **named)
 
-        waiting.__name__ = waiting.__qualname__ = name
         return waiting
 
     return make

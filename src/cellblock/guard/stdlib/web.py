@@ -28,54 +28,41 @@ _CODINGS = names(
 _DEEPEST = 2000
 
 
-def _coding(name: str) -> Callable[[World], Any]:
+def _coding(name: str) -> Callable[..., Any]:
     function = getattr(codecs, name)
 
-    def make(world: World) -> Any:
-        def coded(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
-            if exact(encoding).lower() not in _CODINGS:
-                raise LookupError(f"unknown encoding: {exact(encoding)}")
-            return function(obj, exact(encoding), exact(errors))
+    def coded(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
+        if exact(encoding).lower() not in _CODINGS:
+            raise LookupError(f"unknown encoding: {exact(encoding)}")
+        return function(obj, exact(encoding), exact(errors))
 
-        coded.__name__ = coded.__qualname__ = name
-        return coded
-
-    return make
+    return coded
 
 
-def _fromstring(world: World) -> Callable[[Any], Any]:
-    def fromstring(text: Any) -> Any:
-        """Without external entities, which the parser does not read; depth is bounded, as trees are freed in C."""
-        parser: Any = ElementTree.XMLPullParser(["start", "end"])
-        text = exact(text)
-        if (b"<!ENTITY" if isinstance(text, bytes | bytearray) else "<!ENTITY") in text:
-            raise denied("a document that declares entities", "size")
-        depth = 0
-        for start in range(0, len(text), 1 << 16):
-            parser.feed(text[start : start + (1 << 16)])
-            for event, _ in parser.read_events():
-                depth += 1 if event == "start" else -1
-                if depth > _DEEPEST:
-                    raise denied(f"elements more than {_DEEPEST:,} deep", "size")
-        return ElementTree.fromstring(text)  # noqa: S314
-
-    return fromstring
+def _fromstring(text: Any) -> Any:
+    """Without external entities, which the parser does not read; depth is bounded, as trees are freed in C."""
+    parser: Any = ElementTree.XMLPullParser(["start", "end"])
+    text = exact(text)
+    if (b"<!ENTITY" if isinstance(text, bytes | bytearray) else "<!ENTITY") in text:
+        raise denied("a document that declares entities", "size")
+    depth = 0
+    for start in range(0, len(text), 1 << 16):
+        parser.feed(text[start : start + (1 << 16)])
+        for event, _ in parser.read_events():
+            depth += 1 if event == "start" else -1
+            if depth > _DEEPEST:
+                raise denied(f"elements more than {_DEEPEST:,} deep", "size")
+    return ElementTree.fromstring(text)  # noqa: S314
 
 
-def _tostring(world: World) -> Callable[..., Any]:
-    def tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
-        if not isinstance(element, ElementTree.Element):
-            raise TypeError(f"expected an Element, not {type(element).__name__}")
-        return ElementTree.tostring(element, exact(encoding), exact(method), **options)
-
-    return tostring
+def _tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
+    if not isinstance(element, ElementTree.Element):
+        raise TypeError(f"expected an Element, not {type(element).__name__}")
+    return ElementTree.tostring(element, exact(encoding), exact(method), **options)
 
 
 def _path(name: str) -> Callable[[World, Any], Any]:
-    def replaced(world: World, element: Any) -> Any:
-        return exactly(getattr(element, name))(world)
-
-    return replaced
+    return lambda world, element: exactly(getattr(element, name))
 
 
 _PATHS = ("find", "findall", "findtext", "iterfind")
@@ -85,7 +72,7 @@ AUDITS = (
     ModuleAudit(
         name="urllib.parse",
         members=_RESULTS,
-        replaced=all_exactly(
+        instead=all_exactly(
             urllib.parse,
             "urlparse urlunparse urljoin urldefrag urlsplit urlunsplit urlencode parse_qs parse_qsl quote quote_plus "
             "quote_from_bytes unquote unquote_plus unquote_to_bytes",
@@ -111,11 +98,7 @@ AUDITS = (
             ),
         ),
     ),
-    ModuleAudit(
-        name="html",
-        members=names("escape unescape"),
-        submodules=names("parser"),
-    ),
+    ModuleAudit(name="html", members=names("escape unescape"), submodules=names("parser")),
     ModuleAudit(
         name="shlex",
         members=names("split quote join"),
@@ -123,7 +106,7 @@ AUDITS = (
     ),
     ModuleAudit(
         name="fnmatch",
-        replaced=all_exactly(fnmatch, "fnmatch fnmatchcase filter translate filterfalse"),
+        instead=all_exactly(fnmatch, "fnmatch fnmatchcase filter translate filterfalse"),
         note="its cache gets exact texts",
     ),
     ModuleAudit(
@@ -150,7 +133,7 @@ AUDITS = (
             "BOM BOM32_BE BOM32_LE BOM64_BE BOM64_LE BOM_BE BOM_LE BOM_UTF16 BOM_UTF16_BE BOM_UTF16_LE BOM_UTF32 "
             "BOM_UTF32_BE BOM_UTF32_LE BOM_UTF8"
         ),
-        replaced={name: _coding(name) for name in ("encode", "decode")},
+        instead={name: _coding(name) for name in ("encode", "decode")},
         note="codecs that decompress, and those that others registered, are left out; files are not opened",
     ),
     ModuleAudit(name="xml", submodules=names("etree"), note="nothing that reads what a document names"),
@@ -158,11 +141,7 @@ AUDITS = (
     ModuleAudit(
         name="xml.etree.ElementTree",
         members=names("Element SubElement Comment ProcessingInstruction QName ParseError indent iselement"),
-        replaced={
-            "fromstring": _fromstring,
-            "XML": _fromstring,
-            "tostring": _tostring,
-        },
+        instead={"fromstring": _fromstring, "XML": lambda text: _fromstring(text), "tostring": _tostring},
         types=(
             audit(
                 ElementTree.Element,
