@@ -13,7 +13,7 @@ import types
 import pytest
 
 from cellblock.guard.audits import _HOME_OF, audit_of
-from cellblock.guard.members import MEMBERS, row_name, rows
+from cellblock.guard.tables import MEMBERS, row_name, rows
 from cellblock.guard.world import World
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
-from cellblock.guard.portions import mixed, ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
+from cellblock.guard.steps import mixed, ticking
 from cellblock.guard.tables import BUILTIN_TYPES
 from cellblock.guard.weights import light
 

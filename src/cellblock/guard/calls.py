@@ -17,9 +17,8 @@ from json import JSONDecoder, JSONEncoder
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import steps
-from cellblock.guard.anatomy import held, holder, lineage, name_of
+from cellblock.guard.anatomy import held, holder, leaving, lineage, name_of
 from cellblock.guard.bounded import FORMS
-from cellblock.guard.identity import leaving
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn
 

@@ -18,10 +18,9 @@ from typing import Any
 
 from cellblock.guard import build, sizes, spelling
 from cellblock.guard.bounded import BY_NAME
-from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.growth import MOST_STRIPPED
-from cellblock.guard.literals import literal_type, plain_format, plain_spec
 from cellblock.guard.magnitude import bits_of, infer
+from cellblock.guard.matching import checks_of
 from cellblock.guard.names import (
     DEFINABLE,
     HOOKS,
@@ -35,10 +34,21 @@ from cellblock.guard.names import (
     never_read,
 )
 from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
-from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
-from cellblock.guard.rules import BY_ID
-from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
+from cellblock.guard.rules import BY_ID, instead_of
+from cellblock.guard.scopes import (
+    LOOP,
+    PARAMETER,
+    Group,
+    Ranged,
+    Scope,
+    Site,
+    literal_type,
+    plain_format,
+    plain_spec,
+    settle,
+    targets,
+)
 from cellblock.guard.tables import OF_CONTAINERS, READS, STRIPPING, SWAPPED
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4

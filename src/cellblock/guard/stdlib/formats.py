@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.names import names
-from cellblock.guard.portions import ticking
+from cellblock.guard.steps import ticking
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
 from cellblock.guard.weights import light
 

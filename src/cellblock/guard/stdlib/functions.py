@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.bounded import found_in
-from cellblock.guard.members import listed
 from cellblock.guard.names import is_dunder, names
-from cellblock.guard.portions import ticking
 from cellblock.guard.refusal import denied
-from cellblock.guard.stdlib.hints import get_type_hints_of
-from cellblock.guard.steps import passing
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, public
+from cellblock.guard.signatures import get_type_hints_of
+from cellblock.guard.steps import passing, ticking
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, listed, public
 from cellblock.guard.weights import hashable, keyed, light, weighing
 
 if TYPE_CHECKING:
@@ -84,10 +82,6 @@ OF_C: dict[str, Callable[[World], Any]] = {
     "lru_cache": _lru_cache,
 }
 """Functions of `functools` that Python has in C: what they are given to call passes the gate."""
-
-
-def _lru() -> type:
-    return type(functools.lru_cache(lambda: None))
 
 
 # ---------------------------------------------------------------------------------- itertools
@@ -346,18 +340,6 @@ _KINDS = names(
 
 AUDITS = (
     ModuleAudit(
-        name="functools",
-        written=True,
-        members=names("cache cached_property cmp_to_key lru_cache partial partialmethod reduce singledispatch")
-        | names("singledispatchmethod total_ordering update_wrapper wraps WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
-        types=(
-            TypeAudit(type=functools.partial, constructable=False),
-            audit(_lru(), constructable=False),
-            TypeAudit(type=type(functools.cmp_to_key(lambda a, b: 0)), constructable=False),
-            audit(vars(functools)["_CacheInfo"], constructable=False),
-        ),
-    ),
-    ModuleAudit(
         name="itertools",
         calling=names("accumulate groupby") | _FILTERING,
         members=_PLAIN_ITERTOOLS,
@@ -394,14 +376,6 @@ AUDITS = (
         refused=frozenset(),
         instead=_SIZED,
         replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller},
-    ),
-    ModuleAudit(
-        name="contextlib",
-        written=True,
-        members=names("contextmanager asynccontextmanager suppress nullcontext closing aclosing ExitStack")
-        | names("AsyncExitStack ContextDecorator AsyncContextDecorator AbstractContextManager")
-        | names("AbstractAsyncContextManager redirect_stdout redirect_stderr"),
-        note="chdir moves the process",
     ),
     ModuleAudit(
         name="abc",

@@ -16,12 +16,11 @@ from itertools import starmap
 from typing import Any
 
 from cellblock.guard.bounded import FORMS
-from cellblock.guard.members import listed
 from cellblock.guard.names import names
-from cellblock.guard.portions import fed, ticking
 from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, multiply, require_digits
 from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
+from cellblock.guard.steps import fed, ticking
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed
 
 _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"

@@ -14,10 +14,10 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import MAX_BYTES
-from cellblock.guard.stdlib.exact import exact
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Stand-ins for modules that report on a program: traceback, inspect, timeit; and the audit of logging."""
+"""Stand-ins for modules that report on a program: traceback, inspect, timeit."""
 
 from __future__ import annotations
 
@@ -136,16 +136,6 @@ def _repeat(world: World) -> Callable[..., list[float]]:
 
 
 AUDITS = (
-    ModuleAudit(
-        name="logging",
-        written=True,
-        members=names(
-            "CRITICAL ERROR WARNING WARN INFO DEBUG NOTSET FATAL debug info warning warn error exception critical log "
-            "getLogger getLevelName getLevelNamesMapping addLevelName basicConfig disable Logger LoggerAdapter Handler "
-            "LogRecord StreamHandler NullHandler Formatter BufferingFormatter Filter makeLogRecord"
-        ),
-        note="loggers of the session's own, that write to its outputs: no files, and no sockets",
-    ),
     ModuleAudit(
         name="traceback",
         instead={

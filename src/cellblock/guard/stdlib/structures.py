@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.classes import EnumDict
-from cellblock.guard.members import listed
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.stdlib import copies, records
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, listed, measured
 from cellblock.guard.weights import PLAIN, keyed, light
 
 if TYPE_CHECKING:
@@ -220,7 +218,6 @@ AUDITS = (
         instead={name: _bisect(name) for name in ("bisect", "bisect_left", "bisect_right")},
         replaced={name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
     ),
-    copies.audit_with(records.general_replace),
     ModuleAudit(
         name="enum",
         note="what puts members among globals, or rebuilds by name, is out; calls that make classes are checked",
@@ -247,5 +244,4 @@ AUDITS = (
             ),
         ),
     ),
-    records.AUDIT,
 )

@@ -54,15 +54,6 @@ def _normal(name: str) -> Callable[..., Any]:
 
 AUDITS = (
     ModuleAudit(
-        name="string",
-        written=True,
-        members=names(
-            "Formatter Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits "
-            "printable punctuation whitespace"
-        ),
-        note="Formatter reads no attributes",
-    ),
-    ModuleAudit(
         name="re",
         members=names(
             "A ASCII I IGNORECASE L LOCALE M MULTILINE S DOTALL X VERBOSE U UNICODE NOFLAG DEBUG RegexFlag "
@@ -85,7 +76,6 @@ AUDITS = (
         ),
         note="nothing ends a match under way: one that may take long is tried in a process of its own first",
     ),
-    ModuleAudit(name="textwrap", written=True, members=names("TextWrapper dedent fill indent shorten wrap")),
     ModuleAudit(
         name="difflib",
         calling=names("ndiff diff_bytes"),

@@ -9,10 +9,9 @@ import time
 import zoneinfo
 from typing import Any
 
-from cellblock.guard.members import listed
 from cellblock.guard.names import names
 from cellblock.guard.sizes import check_spec, narrow
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, public
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed, public
 
 _LOOK_SECONDS = 0.02
 _ENUMS = [one for one in vars(calendar).values() if type(one) is enum.EnumType]

@@ -1,4 +1,4 @@
-"""Audits of modules about the texts of networks and shells: they take texts apart, and reach nothing."""
+"""Audits of modules about the texts of networks, shells and paths: they take texts apart, and reach nothing."""
 
 from __future__ import annotations
 
@@ -6,18 +6,35 @@ import codecs
 import fnmatch
 import html.parser
 import ipaddress
+import pathlib
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.stdlib.exact import all_exactly, exact, exactly
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
+
+def exactly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, given exact arguments."""
+
+    def called(*given: Any, **named: Any) -> Any:
+        return function(*map(exact, given), **{name: exact(one) for name, one in named.items()})
+
+    for name in ("__name__", "__qualname__", "__doc__"):
+        setattr(called, name, getattr(function, name, None))
+    return called
+
+
+def all_exactly(module: Any, text: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a module, by name; those that this Python lacks are left out."""
+    return {name: exactly(getattr(module, name)) for name in names(text) if hasattr(module, name)}
+
 
 _PARTS = names("geturl _replace _asdict _fields _make encode decode hostname port username password count index")
 _RESULTS = names("ParseResult SplitResult DefragResult ParseResultBytes SplitResultBytes DefragResultBytes")
@@ -67,6 +84,35 @@ def _path(name: str) -> Callable[[World, Any], Any]:
 
 _PATHS = ("find", "findall", "findtext", "iterfind")
 
+_PURE = names(
+    "anchor as_posix as_uri drive full_match is_absolute is_relative_to is_reserved joinpath match name parent parents "
+    "parts relative_to root stem suffix suffixes with_name with_segments with_stem with_suffix"
+)
+
+
+class PosixPath(pathlib.PurePosixPath):
+    """`Path`: a pure one, whose other methods say that there are no files."""
+
+    __slots__ = ()
+
+
+def _refusing(name: str) -> Any:
+    def refuse(*_: object, **__: object) -> None:
+        raise denied(f"Path.{name}(): there are no files here", "builtin")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return staticmethod(refuse)
+
+
+_TOUCHING = frozenset(
+    name for name in dir(pathlib.Path) if not name.startswith("_") and name not in dir(pathlib.PurePath)
+)
+for _name in _TOUCHING:
+    setattr(PosixPath, _name, _refusing(_name))
+PosixPath.__module__ = "pathlib"
+
+_PURE_PATHS = (pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath)
+
 AUDITS = (
     ModuleAudit(name="urllib", submodules=names("parse"), note="nothing that opens a connection"),
     ModuleAudit(
@@ -86,6 +132,17 @@ AUDITS = (
             for name in sorted(_RESULTS)
         ),
         note="its caches get exact texts",
+    ),
+    ModuleAudit(
+        name="pathlib",
+        members=names("PurePath PurePosixPath PureWindowsPath"),
+        instead={"Path": PosixPath, "PosixPath": PosixPath},
+        types=(
+            *(TypeAudit(type=kind, reads=_PURE, statics=_PURE) for kind in _PURE_PATHS),
+            TypeAudit(type=PosixPath, reads=_PURE | _TOUCHING, statics=_PURE | _TOUCHING),
+            TypeAudit(type=type(pathlib.PurePosixPath("a").parents), reads=names("count index"), constructable=False),
+        ),
+        note="paths as names: what touches files is refused when it is called",
     ),
     ModuleAudit(
         name="html.parser",
