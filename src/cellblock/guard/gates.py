@@ -30,11 +30,21 @@ from cellblock.guard.names import (
     never_read,
 )
 from cellblock.guard.owndict import OwnDict, owner_of
-from cellblock.guard.printing import STREAMS, Settings
+from cellblock.guard.printing import STREAMS, stream_of
 from cellblock.guard.refusal import denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
-from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, called, module_name
+from cellblock.guard.standins import (
+    Holding,
+    Module,
+    Range,
+    Setting,
+    TypeOfTypes,
+    TypeStandIn,
+    Watched,
+    called,
+    module_name,
+)
 from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, of_instances, require_instance
 
@@ -614,7 +624,7 @@ class Gates:
         if kind in self.known_writes(name):
             return value
         if name == "default_factory" and issubclass(kind, defaultdict):
-            return _Called(lambda _, given: self._world.calls.given(given), value)
+            return self._called(value, lambda _, given: self._world.calls.given(given))
         if is_dunder(name) and name not in WRITABLE:
             raise denied(f"attribute {name} cannot be set", "store")
         if issubclass(kind, type):
@@ -623,7 +633,7 @@ class Gates:
                 if not self._heirs.may_set(value, name):
                     raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
                 self._forget(name)
-                return _Called(self._world.calls.method, value) if name in CALLED else value
+                return self._called(value, self._world.calls.method) if name in CALLED else value
             raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
         if name == "__dict__":
             return self._write_dict(value, kind)
@@ -640,7 +650,7 @@ class Gates:
         if name in ERROR_PARTS and issubclass(kind, BaseException):
             return value
         if kind is Module and name in STREAMS and module_name(value) == "sys":
-            return Settings(self._world, value)
+            return stream_of(self._world, value)
         for one in lineage(kind):
             audit = self._types.get(one)
             if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):
@@ -655,12 +665,25 @@ class Gates:
         plain = where is not None and type(namespace(where)["__dict__"]) is types.GetSetDescriptorType
         if not self._own(kind) or not plain or self._inherits(kind):
             raise denied(f"attribute '__dict__' of {name_of(kind)!r} cannot be set", "store")
-        return _Shared(self, value)
+
+        def put(name: str, given: Any) -> None:
+            object.__setattr__(value, name, self._real_dict(given, value))
+
+        def drop(name: str) -> None:
+            raise TypeError("cannot delete __dict__")
+
+        return Setting(self, value, put, drop)
+
+    def _called(self, value: Any, check: Callable[[str, Any], Any]) -> Setting:
+        """An object on which something is set that C code or the interpreter calls: what `check` gives, by name."""
+        return Setting(
+            self, value, lambda name, given: setattr(value, name, check(name, given)), lambda name: delattr(value, name)
+        )
 
     def _inherits(self, kind: type) -> bool:
         return any(one in self._world.host_types for one in lineage(kind))
 
-    def real_dict(self, given: Any, value: Any) -> Any:
+    def _real_dict(self, given: Any, value: Any) -> Any:
         """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
         self._stored.setdefault("", set()).add(type(value))
         for name in [one for one in self.reads if one.endswith(spelling.CALLED)]:
@@ -723,42 +746,6 @@ def _family(kind: type) -> Iterable[type]:
 
 
 _heirs: Callable[[type], list[type]] = vars(type)["__subclasses__"]
-
-
-class _Shared:
-    """An object, as far as its `__dict__` may be set."""
-
-    __slots__ = ("_gates", "_value")
-    _gates: Gates
-    _value: Any
-
-    def __init__(self, gates: Gates, value: Any) -> None:
-        object.__setattr__(self, "_gates", gates)
-        object.__setattr__(self, "_value", value)
-
-    def __setattr__(self, name: str, given: Any) -> None:
-        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given, self._value))
-
-    def __delattr__(self, name: str) -> None:
-        raise TypeError("cannot delete __dict__")
-
-
-class _Called:
-    """An object on which something is set that C code or the interpreter calls: what `check` gives for it, by name."""
-
-    __slots__ = ("_check", "_value")
-    _check: Callable[[str, Any], Any]
-    _value: Any
-
-    def __init__(self, check: Callable[[str, Any], Any], value: Any) -> None:
-        object.__setattr__(self, "_check", check)
-        object.__setattr__(self, "_value", value)
-
-    def __setattr__(self, name: str, given: Any) -> None:
-        setattr(self._value, name, self._check(name, given))
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._value, name)
 
 
 def _bearable(spec: Any) -> Any:

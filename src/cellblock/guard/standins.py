@@ -71,8 +71,32 @@ class Watched:
         setattr(_watching(self).write(_watched(self), name), name, new)
 
 
+class Setting(Watched):
+    """Stands for an object where setting an attribute of it is more than that: `put` sets it, `drop` deletes it.
+
+    An augmented assignment reads the attribute from it first.
+    """
+
+    __slots__ = ("drop", "put")
+
+    def __init__(
+        self, gates: Gates, value: object, put: Callable[[str, Any], object], drop: Callable[[str], object]
+    ) -> None:
+        super().__init__(gates, value)
+        object.__setattr__(self, "put", put)
+        object.__setattr__(self, "drop", drop)
+
+    def __setattr__(self, name: str, new: object) -> None:
+        _putting(self)(name, new)
+
+    def __delattr__(self, name: str) -> None:
+        _dropping(self)(name)
+
+
 _watching: Any = vars(Watched)["gates"].__get__
 _watched: Any = vars(Watched)["value"].__get__
+_putting: Any = vars(Setting)["put"].__get__
+_dropping: Any = vars(Setting)["drop"].__get__
 
 
 class Module(Single):
