@@ -75,15 +75,18 @@ def test_a_name_without_a_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def written(found: dict[str, set[str]]) -> str:
     """The text of a file of rows."""
     head = [line for line in MEMBERS.read_text().splitlines() if line.startswith("#")]
+    owners: dict[str, list[str]] = {}
+    for name, names in sorted(found.items()):
+        owners.setdefault(" ".join(sorted(names)), []).append(name)
     body = [
         textwrap.fill(
-            f"{name}: {' '.join(sorted(names))}",
+            f"{' '.join(alike)}: {names}",
             width=118,
             subsequent_indent="    ",
             break_long_words=False,
             break_on_hyphens=False,
         )
-        for name, names in sorted(found.items())
+        for names, alike in owners.items()
     ]
     return "\n".join([*head, *body]) + "\n"
 

@@ -46,19 +46,19 @@ def builtins_of(world: World) -> dict[str, object]:
         "__import__": world.importer,
         **named(
             {
-                "pow": _pow,
+                "pow": lambda base, exp, mod=None: sizes.power(base, exp, mod),
                 "input": _input(world),
                 "exit": _exit,
+                "quit": lambda code=None: _exit(code),
                 "format": _format,
                 "iter": _iter(world),
                 "round": _round,
                 "sum": _sum,
-                "repr": _repr,
-                "ascii": _ascii,
-                "hash": _hash,
+                "repr": lambda obj, /: repr(light(obj)),
+                "ascii": lambda obj, /: ascii(light(obj)),
+                "hash": lambda obj, /: hash(light(obj)),
             }
         ),
-        **named({"quit": lambda code=None: _exit(code)}),
         **_attributes(world),
         **_namespaces(world),
     }
@@ -222,10 +222,6 @@ def _exit(code: object = None) -> None:
     raise SystemExit(code)
 
 
-def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
-    return sizes.power(base, exp, mod)
-
-
 def _format(value: Any, spec: str = "", /) -> str:
     return format(light(value), sizes.check_spec(spec) if type(spec) is str else spec)
 
@@ -244,18 +240,6 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     if type(ndigits) is int and abs(ndigits) > 5000 and issubclass(type(number), int):
         raise OverflowError(f"rounding to {ndigits} digits [size]")
     return round(number) if ndigits is None else round(number, ndigits)
-
-
-def _repr(obj: Any, /) -> str:
-    return repr(light(obj))
-
-
-def _ascii(obj: Any, /) -> str:
-    return ascii(light(obj))
-
-
-def _hash(obj: Any, /) -> int:
-    return hash(light(obj))
 
 
 def _sum(values: Any, /, start: Any = 0) -> Any:

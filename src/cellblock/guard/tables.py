@@ -1,8 +1,8 @@
 """The shapes of audits, and the audit of Python's own types: which attributes of which type may be read.
 
 A `TypeAudit` is about one class of the host, a `ModuleAudit` about one module. The public names of classes and modules
-that were looked at stand in `members.txt`, a row each, by hand or reviewed: a row begins with the name of a class or
-module, and what is indented goes on with it. What no row names is refused, so what a later version of Python adds is
+that were looked at stand in `members.txt`, by hand or reviewed: a row begins with the classes or modules that it is
+about, and what is indented goes on with it. What no row names is refused, so what a later version of Python adds is
 refused until somebody has looked at it and put it there.
 """
 
@@ -135,13 +135,10 @@ def listed(name: str) -> frozenset[str]:
 def rows() -> Mapping[str, frozenset[str]]:
     """The rows by name."""
     found: dict[str, frozenset[str]] = {}
-    name = ""
-    for line in MEMBERS.read_text(encoding="ascii").splitlines():
-        if line.startswith("#") or not line:
-            continue
-        head, _, rest = ("", "", line) if line.startswith(" ") else line.partition(":")
-        name = head or name
-        found[name] = found.get(name, frozenset()) | frozenset(rest.split())
+    for line in MEMBERS.read_text(encoding="ascii").replace("\n    ", " ").splitlines():
+        if not line.startswith("#"):
+            owners, _, listed_names = line.partition(":")
+            found |= dict.fromkeys(owners.split(), names(listed_names))
     return found
 
 

@@ -9,7 +9,7 @@ import math
 import operator
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import resolve_bases
 from typing import TYPE_CHECKING, Any
 
@@ -99,14 +99,6 @@ def _chain(world: World) -> Callable[..., Iterator[Any]]:
     return chain
 
 
-def _zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator[Any]:
-    return ticking(itertools.zip_longest(*iterables, fillvalue=fillvalue))
-
-
-def _accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> Iterator[Any]:
-    return itertools.accumulate(passing(func, iterable), func, initial=initial)
-
-
 def _groupby(iterable: Any, key: Any = None) -> Iterator[Any]:
     if key is not None:
         return itertools.groupby(passing(key, iterable), keyed(key))
@@ -118,19 +110,11 @@ def _filtering(name: str) -> Callable[..., Iterator[Any]]:
     return lambda function, iterable, /: whole(function, passing(function, iterable))
 
 
-def _count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
-    return ticking(itertools.count(start, step))
-
-
 def _repeat(object: Any, times: int | None = None) -> Iterator[Any]:
     if times is None:
         return ticking(itertools.repeat(object))
     found = itertools.repeat(object, times)
     return found if times <= _QUICK else ticking(found)
-
-
-def _cycle(values: Iterable[Any]) -> Iterator[Any]:
-    return ticking(itertools.cycle(values))
 
 
 def _many(function: Any, number: Callable[..., float]) -> Callable[..., Iterator[Any]]:
@@ -345,11 +329,13 @@ AUDITS = (
         members=_PLAIN_ITERTOOLS,
         replaced={"chain": _chain},
         instead={
-            "zip_longest": _zip_longest,
-            "count": _count,
+            "zip_longest": lambda *given, fillvalue=None: ticking(itertools.zip_longest(*given, fillvalue=fillvalue)),
+            "count": lambda start=0, step=1: ticking(itertools.count(start, step)),
             "repeat": _repeat,
-            "cycle": _cycle,
-            "accumulate": _accumulate,
+            "cycle": lambda values: ticking(itertools.cycle(values)),
+            "accumulate": lambda iterable, func=None, *, initial=None: itertools.accumulate(
+                passing(func, iterable), func, initial=initial
+            ),
             "groupby": _groupby,
             **{name: _filtering(name) for name in _FILTERING},
             **{name: _counted(name) for name in _COUNTED},

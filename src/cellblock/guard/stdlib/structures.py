@@ -78,10 +78,6 @@ def _bisect(name: str) -> Callable[..., Any]:
     return lambda a, x, lo=0, hi=None, *, key=None: function(a, light(x), lo, hi, key=key)
 
 
-def _merge(*iterables: Any, key: Any = None, reverse: Any = False) -> Iterator[Any]:
-    return heapq.merge(*(map(light, one) for one in iterables), key=keyed(key), reverse=reverse)
-
-
 def _heapify(heap: Any, /) -> None:
     for one in list.__iter__(heap) if isinstance(heap, list) else ():
         light(one)
@@ -207,7 +203,9 @@ AUDITS = (
         members=names("heappop"),
         instead={
             "heapify": _heapify,
-            "merge": _merge,
+            "merge": lambda *iterables, key=None, reverse=False: heapq.merge(
+                *(map(light, one) for one in iterables), key=keyed(key), reverse=reverse
+            ),
             **{name: _extremes(name) for name in ("nlargest", "nsmallest")},
             **{name: _heaping(name) for name in ("heappush", "heappushpop", "heapreplace")},
         },
