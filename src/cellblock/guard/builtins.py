@@ -210,7 +210,7 @@ def _input(world: World) -> Callable[..., str]:
         """A line of what `sys.stdin` was set to; there is no other input."""
         world.say("stdout", str.__str__(str(prompt)))
         source = world.values.get("stdin")
-        line = "" if source is None else world.gates.read(source, "readline").readline()
+        line = "" if source is None else world.gates.read(source, "readline()").readline()
         if type(line) is not str or not line:
             raise EOFError("EOF when reading a line")
         return line.removesuffix("\n")

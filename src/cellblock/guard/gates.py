@@ -370,6 +370,8 @@ class Gates:
             return Holding(name, self._world.own_dict(value))
         if where is not None and self._own(where):
             return value
+        if name == "__call__" and where is not None:
+            return Holding(name, self._world.calls(value))
         if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
             return value
         if name == "__get__" and kind in (staticmethod, classmethod):
@@ -406,7 +408,8 @@ class Gates:
         if value in self._statics.get(name, ()):
             return value
         if is_dunder(name):
-            return self._read_class_dunder(value, kind, name)
+            found = self._read_class_dunder(value, kind, name)
+            return self._read_class_call(value, kind) if name == "__call__" else found
         classes = lineage(value)
         where = holder(classes, name)
         if where is not None and self._own(where):
@@ -498,6 +501,20 @@ class Gates:
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
         raise self._refusal_of_class(value, name, "type")
+
+    def _read_class_call(self, value: type, kind: type) -> Any:
+        """`__call__` of a class: what its instances are called by, or else what makes one. Neither passes the gate."""
+        calls, where = self._world.calls, holder(lineage(value), "__call__")
+        if self._own(where or holder(lineage(kind), "__call__") or value):
+            return value
+        if where is None:
+            return Holding("__call__", calls(value))
+
+        def __call__(instance: Any, /, *given: Any, **named: Any) -> Any:
+            require_instance(where, "__call__", instance)
+            return calls(instance)(*given, **named)
+
+        return Holding("__call__", __call__)
 
     def _shown(self, kind: type) -> dict[str, Any]:
         """All of a class of the code's own that is the code's: no descriptor by which its objects are read."""

@@ -138,7 +138,7 @@ def printer(world: World) -> Callable[..., None]:
         if file is None or file is stdout:
             world.say("stdout", str.__str__(text))
         else:
-            world.gates.read(file, "write").write(text)
+            world.gates.read(file, "write()").write(text)
 
     print.__qualname__, print.__module__ = "print", "builtins"
     return print

@@ -245,7 +245,7 @@ class World:
         """Write where code has redirected a stream to, or to the stream."""
         targets = self.redirections[stream]
         if targets:
-            targets[-1].write(text)
+            self.gates.read(targets[-1], "write()").write(text)
         else:
             self.write(stream, text)
 

@@ -30,12 +30,12 @@ _ITERATIONS = 1_000_000
 
 
 def _load(world: World) -> Callable[..., Any]:
-    return lambda file, **options: _loads(world.gates.read(file, "read").read(), **options)
+    return lambda file, **options: _loads(world.gates.read(file, "read()").read(), **options)
 
 
 def _dump(world: World) -> Callable[..., None]:
     def dump(value: Any, file: Any, **options: Any) -> None:
-        world.gates.read(file, "write").write(_dumps(value, **options))
+        world.gates.read(file, "write()").write(_dumps(value, **options))
 
     return dump
 
@@ -69,13 +69,13 @@ def _loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
 
 
 def _writer(world: World) -> Callable[..., Any]:
-    return lambda file, *given, **named: csv.writer(world.gates.read(file, "write"), *given, **named)
+    return lambda file, *given, **named: csv.writer(world.gates.read(file, "write()"), *given, **named)
 
 
 def _dict_writer(world: World) -> type:
     class DictWriter(csv.DictWriter):  # type: ignore[type-arg]
         def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-            super().__init__(world.gates.read(f, "write"), *given, **named)
+            super().__init__(world.gates.read(f, "write()"), *given, **named)
 
     DictWriter.__module__, DictWriter.__qualname__ = "csv", "DictWriter"
     world.grant_types({DictWriter: audit(DictWriter, but=["writer"], also=["fieldnames"], subclassable=True)})

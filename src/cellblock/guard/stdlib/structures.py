@@ -65,7 +65,7 @@ def _insort(name: str) -> Callable[[World], Callable[..., None]]:
 
     def make(world: World) -> Callable[..., None]:
         def insort(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
-            world.gates.read(a, "insert")
+            world.gates.read(a, "insert()")
             function(a, light(x), lo, len(a) if hi is None else hi, key=keyed(key))
 
         return insort

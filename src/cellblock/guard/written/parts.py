@@ -158,7 +158,7 @@ def _traceback(world: World) -> dict[str, Any]:
     from cellblock.guard.stdlib.reports import shown
 
     def print_exception(kind: Any, error: Any, where: Any, limit: Any = None, file: Any = None) -> None:
-        world.gates.read(file, "write").write(shown(error))
+        world.gates.read(file, "write()").write(shown(error))
 
     return {"print_exception": print_exception}
 
