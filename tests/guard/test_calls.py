@@ -58,6 +58,13 @@ WAYS = {
     "as a class method": "class A: f = classmethod(leak)\nA().f('id')",
     "as a property": "class A: f = property(leak)\nA().f",
     "as a property that is set": "class A: f = property(None, leak)\nA().f = 'id'",
+    "as a property by its getter": "class A: f = property(len).getter(leak)\nA().f",
+    "as a property by its setter": "class A: f = property(len).setter(leak)\nA().f = 'id'",
+    "as a property by its deleter, of the class": "class A: f = property.deleter(property(), leak)\ndel A().f",
+    "as a property of an enumeration": "import enum\nclass A: f = enum.property(leak)\nA().f",
+    "as a property of an enumeration by its getter": (
+        "import enum\nclass A: f = enum.property(lambda self: 1).getter(leak)\nA().f"
+    ),
     "as an operator": "class A: __add__ = leak\nA() + 'id'",
     "as an operator that is set": "class A: pass\nA.__add__ = leak\nA() + 'id'",
     "as an operator by setattr": "class A: pass\nsetattr(A, '__add__', leak)\nA() + 'id'",
@@ -156,6 +163,7 @@ WAYS = {
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('x', type=leak)\np.parse_args(['id'])"
     ),
     "by SequenceMatcher": "import difflib\ndifflib.SequenceMatcher(leak, 'id', 'id').ratio()",
+    "by HtmlDiff": "import difflib\ndifflib.HtmlDiff(8, None, leak).make_table(['a b', 'c'], ['a c', 'd'])",
     "by methodcaller": "import operator\nclass A: f = leak\noperator.methodcaller('f')(A())",
     "by operator.call": "import operator\ngetattr(operator, 'call', lambda f, x: f(x))(leak, 'id')",
     "by a context": "import contextvars\ncontextvars.copy_context().run(leak, 'id')",

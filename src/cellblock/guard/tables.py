@@ -229,6 +229,18 @@ def _of_text(kind: type) -> TypeAudit:
     return audit(kind, but=forms, subclassable=True, replaced=forms)
 
 
+def accessors(kind: Any) -> dict[str, Method]:
+    """Forms of what gives a kind of property another function to call."""
+
+    def form(name: str) -> Method:
+        def make(world: World) -> Callable[..., Any]:
+            return lambda self, function, /: getattr(kind, name)(self, world.calls.given(function))
+
+        return Method(f"{kind.__module__}.{kind.__qualname__}.{name}", make)
+
+    return {name: form(name) for name in ("getter", "setter", "deleter")}
+
+
 _TO_BYTES = sizes.width(int.to_bytes)
 _OF_INT: dict[str, Replaced] = {
     "to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES),
@@ -243,7 +255,13 @@ _DATA: tuple[TypeAudit, ...] = (
     audit(int, but=_OF_INT, subclassable=True, replaced=_OF_INT, static_replaced=_OF_INT_CLASS),
     audit(bool, but=_OF_INT, replaced=_OF_INT, static_replaced=_OF_INT_CLASS),
     *map(audit, (range, slice, staticmethod, classmethod)),
-    audit(property, subclassable=True, also=names("fget fset fdel")),
+    audit(
+        property,
+        but=accessors(property),
+        replaced=accessors(property),
+        subclassable=True,
+        also=names("fget fset fdel"),
+    ),
 )
 
 _ITERATORS = (

@@ -17,7 +17,7 @@ from cellblock.guard.classes import EnumDict
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, listed, measured
+from cellblock.guard.tables import ModuleAudit, TypeAudit, accessors, audit, listed, measured
 from cellblock.guard.weights import PLAIN, keyed, light
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ AUDITS = (
             ),
             TypeAudit(type=enum.EnumType),
             audit(enum.auto, also=["value"]),
-            audit(enum.property),
+            audit(enum.property, but=accessors(enum.property), replaced=accessors(enum.property)),
             *(
                 TypeAudit(type=kind, reads=names("name value"), constructable=False)
                 for kind in (enum.FlagBoundary, enum.EnumCheck)
