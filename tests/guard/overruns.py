@@ -14,7 +14,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 from cellblock.guard.audits import STANDARD, audit_of
-from cellblock.guard.tables import TypeAudit, names
+from cellblock.guard.names import names
+from cellblock.guard.tables import TypeAudit
 from cellblock.guard.world import World
 
 _ELSEWHERE = names("asyncio argparse inspect logging doctest typing abc sys warnings timeit time contextlib types traceback")

@@ -58,6 +58,13 @@ WAYS = {
     "as a class method": "class A: f = classmethod(leak)\nA().f('id')",
     "as a property": "class A: f = property(leak)\nA().f",
     "as a property that is set": "class A: f = property(None, leak)\nA().f = 'id'",
+    "as a property by its getter": "class A: f = property(len).getter(leak)\nA().f",
+    "as a property by its setter": "class A: f = property(len).setter(leak)\nA().f = 'id'",
+    "as a property by its deleter, of the class": "class A: f = property.deleter(property(), leak)\ndel A().f",
+    "as a property of an enumeration": "import enum\nclass A: f = enum.property(leak)\nA().f",
+    "as a property of an enumeration by its getter": (
+        "import enum\nclass A: f = enum.property(lambda self: 1).getter(leak)\nA().f"
+    ),
     "as an operator": "class A: __add__ = leak\nA() + 'id'",
     "as an operator that is set": "class A: pass\nA.__add__ = leak\nA() + 'id'",
     "as an operator by setattr": "class A: pass\nsetattr(A, '__add__', leak)\nA() + 'id'",
@@ -156,6 +163,7 @@ WAYS = {
         "import argparse\np = argparse.ArgumentParser()\np.add_argument('x', type=leak)\np.parse_args(['id'])"
     ),
     "by SequenceMatcher": "import difflib\ndifflib.SequenceMatcher(leak, 'id', 'id').ratio()",
+    "by HtmlDiff": "import difflib\ndifflib.HtmlDiff(8, None, leak).make_table(['a b', 'c'], ['a c', 'd'])",
     "by methodcaller": "import operator\nclass A: f = leak\noperator.methodcaller('f')(A())",
     "by operator.call": "import operator\ngetattr(operator, 'call', lambda f, x: f(x))(leak, 'id')",
     "by a context": "import contextvars\ncontextvars.copy_context().run(leak, 'id')",
@@ -173,6 +181,38 @@ WAYS = {
     "by asdict of a named tuple": "import collections\nT = collections.namedtuple('T', 'x', defaults=[leak])\nT().x()",
     "by Template": "import string\nclass M(dict): __missing__ = leak\nstring.Template('$id').substitute(M())",
     "by __missing__": "class M(dict): __missing__ = leak\nM()['id']",
+    "by its __call__": "leak.__call__('id')",
+    "by its __call__, bound before": "c = leak.__call__\nc('id')",
+    "by its __call__, by getattr": "getattr(leak, '__call__')('id')",
+    "by its __call__, by a method of object": "object.__getattribute__(leak, '__call__')('id')",
+    "by its __call__, by methodcaller": "import operator\noperator.methodcaller('__call__', 'id')(leak)",
+    "by its __call__, by map": "list(map(leak.__call__, ['id']))",
+    "by __call__ of functions": "type(len).__call__(leak, 'id')",
+    "by __call__ of partial": "import functools\nfunctools.partial.__call__(leak, 'id')",
+    "by what was not to be made": (
+        "import itertools\nstarmap = type(itertools.starmap(len, []))\nlist(starmap.__call__(leak, [['id']]))"
+    ),
+    "by print, to a file": "class W: pass\nw = W()\nw.write = leak\nprint('id', file=w)",
+    "by print, to a stream that is set": (
+        "import sys\nclass W: pass\nw = W()\nw.write = print\nsys.stdout = w\nw.write = leak\nprint('id')"
+    ),
+    "by print, to a stream within a block": (
+        "import contextlib\nclass W: pass\nw = W()\nw.write = leak\nwith contextlib.redirect_stdout(w): print('id')"
+    ),
+    "by input": "import sys\nclass W: pass\nw = W()\nw.readline = leak\nsys.stdin = w\ninput()",
+    "by dump of json": "import json\nclass W: pass\nw = W()\nw.write = leak\njson.dump('id', w)",
+    "by load of json": "import json\nclass W: pass\nw = W()\nw.read = leak\njson.load(w)",
+    "by a writer of csv": "import csv\nclass W: pass\nw = W()\nw.write = leak\ncsv.writer(w).writerow(['id'])",
+    "by DictWriter": (
+        "import csv\nclass W: pass\nw = W()\nw.write = leak\ncsv.DictWriter(w, ['id']).writeheader()"
+    ),
+    "by insort, into a list of its own": (
+        "import bisect\nclass L(list): pass\nx = L()\nx.insert = leak\nbisect.insort(x, 'id')"
+    ),
+    "by a task that is done": (
+        "import asyncio\nasync def f():\n    task = asyncio.current_task()\n"
+        "    task.add_done_callback(leak if callable(leak) else leak())\nasyncio.run(f())"
+    ),
 }
 
 
@@ -205,6 +245,14 @@ def test_an_object_of_the_host_is_not_even_called_in_vain(way: str) -> None:
     spy, calls = _spied()
     guarded(WAYS[way], Policy(also=RARE), {"leak": spy})
     assert calls == []
+
+
+def test_a_class_that_is_not_to_be_made_is_not_made_by_its_call() -> None:
+    policy = Policy().cls(Shop, include=["root"], constructable=False)
+    for source in ("Shop.__call__()", "getattr(Shop, '__call__')()", "Shop()"):
+        shown = guarded(f"{source}\nprint('reached')", policy)
+        assert shown.error in ("SecurityError", "TypeError")
+        assert not shown.text
 
 
 @pytest.mark.parametrize("leaked", ["type", "code", "popen", "alias"])

@@ -22,8 +22,7 @@ from runner import guarded, plain
 from cellblock.errors import SourceRejected
 from cellblock.guard import check as module_of_check
 from cellblock.guard import rewrite
-from cellblock.guard.check import check
-from cellblock.guard.program import Program
+from cellblock.guard.check import Program, check
 
 QUICK = 120
 LONG = 300

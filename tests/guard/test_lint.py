@@ -174,7 +174,9 @@ def _in_audits() -> Iterator[Finding]:
         if audit.members and not audit.written:
             real = importlib.import_module(name)
             classes = {one for one in audit.members if isinstance(getattr(real, one, None), type)}
-            yield from lint(Policy().module(real, include=audit.members - classes, exclude=audit.replaced))
+            granted = audit.members - classes
+            stand_ins = [*audit.instead, *audit.replaced]
+            yield from lint(Policy().module(real, include=granted, exclude=stand_ins))
         for kind in audit.types:
             seen = kind.reads - set(kind.replaced)
             if not issubclass(kind.type, type) and kind.type.__qualname__.isidentifier():

@@ -13,7 +13,7 @@ import types
 import pytest
 
 from cellblock.guard.audits import _HOME_OF, audit_of
-from cellblock.guard.members import MEMBERS, row_name, rows
+from cellblock.guard.tables import MEMBERS, row_name, rows
 from cellblock.guard.world import World
 
 
@@ -41,7 +41,7 @@ def unreviewed() -> dict[str, set[str]]:
     for name in _HOME_OF:
         module = audit_of(name)
         if module is not None and module.refused is not None:
-            known = module.members | module.refused | set(module.replaced) | module.submodules
+            known = module.members | module.refused | module.instead.keys() | module.replaced.keys() | module.submodules
             found[name] = _public(importlib.import_module(name)) - known
     return {name: names for name, names in found.items() if names}
 
@@ -75,15 +75,18 @@ def test_a_name_without_a_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def written(found: dict[str, set[str]]) -> str:
     """The text of a file of rows."""
     head = [line for line in MEMBERS.read_text().splitlines() if line.startswith("#")]
+    owners: dict[str, list[str]] = {}
+    for name, names in sorted(found.items()):
+        owners.setdefault(" ".join(sorted(names)), []).append(name)
     body = [
         textwrap.fill(
-            f"{name}: {' '.join(sorted(names))}",
+            f"{' '.join(alike)}: {names}",
             width=118,
             subsequent_indent="    ",
             break_long_words=False,
             break_on_hyphens=False,
         )
-        for name, names in sorted(found.items())
+        for names, alike in owners.items()
     ]
     return "\n".join([*head, *body]) + "\n"
 

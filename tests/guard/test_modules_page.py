@@ -34,7 +34,7 @@ def _listed(names: set[str] | frozenset[str]) -> str:
 def _section(name: str) -> str:
     audit = audit_of(name)
     assert audit is not None
-    replaced = frozenset(one for one in audit.replaced if not one.startswith("__"))
+    replaced = frozenset(one for one in (*audit.instead, *audit.replaced) if not one.startswith("__"))
     lines = [f"### {name}", ""]
     if len(audit.members) > 150:
         lines.append(f"Granted: {len(audit.members)} members, listed in the audit.")

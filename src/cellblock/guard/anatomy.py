@@ -1,10 +1,14 @@
-"""Looks at classes and objects without running any code of theirs."""
+"""Looks at classes and objects, and knows them by identity, without running any code of theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import GetSetDescriptorType, SimpleNamespace
-from typing import Any
+from typing import Any, Generic, TypeVar
+from weakref import ref
+
+T = TypeVar("T")
 
 _DICT = type.__dict__["__dict__"].__get__
 _MRO = type.__dict__["__mro__"].__get__
@@ -57,3 +61,46 @@ def plain(name: object) -> str:
     if issubclass(type(name), str):
         return str.__str__(name)
     raise TypeError("attribute name must be string, not " + repr(name_of(type(name))))
+
+
+def exact(value: Any) -> Any:
+    """A text, bytes or number as it is without its class's own methods; anything else as it is."""
+    if issubclass(type(value), str):
+        return str.__str__(value)
+    if issubclass(type(value), bytes):
+        return value if type(value) is bytes else bytes(memoryview(value))
+    if issubclass(type(value), int) and type(value) is not bool:
+        return int.__pos__(value)
+    return float.__pos__(value) if issubclass(type(value), float) else value
+
+
+def leaving(rows: dict[int, Any], one: Any) -> ref[Any]:
+    """A reference to an object, which takes the object's row out of a table by identity when that is gone.
+
+    That is done by C code, which a cell's end does not interrupt.
+    """
+    return ref(one, partial(rows.pop, id(one)))
+
+
+class ByIdentity(Generic[T]):
+    """Something known of each of some objects, for as long as that object lives.
+
+    Looking an object up neither hashes nor compares it: both are up to a class's metaclass.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[ref[Any], T]] = {}
+
+    def put(self, one: Any, known: T) -> None:
+        """Have this known of an object."""
+        self._rows[id(one)] = (leaving(self._rows, one), known)
+
+    def get(self, one: object) -> T | None:
+        """The known of an object; None where it is in no row."""
+        row = self._rows.get(id(one))
+        return None if row is None else row[1]
+
+    def __contains__(self, one: object) -> bool:
+        return id(one) in self._rows

@@ -1,4 +1,4 @@
-"""Finds the audit of a module: one file each, or one for a few that are alike."""
+"""Finds the audit of a module, in one file for some that are alike."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from functools import cache
 from cellblock.guard.tables import ModuleAudit
 
 _HOMES = {
-    "cellblock.guard.stdlib.numbers": "math cmath statistics decimal fractions random numbers",
-    "cellblock.guard.stdlib.text": "string re textwrap unicodedata difflib",
-    "cellblock.guard.stdlib.structures": "collections collections.abc heapq bisect copy enum dataclasses",
-    "cellblock.guard.stdlib.functions": "functools itertools operator contextlib abc typing types",
-    "cellblock.guard.stdlib.times": "datetime time calendar zoneinfo",
-    "cellblock.guard.stdlib.formats": "json json.decoder json.encoder base64 binascii hashlib hmac uuid csv io "
-    "struct pprint zlib",
-    "cellblock.guard.stdlib.system": "sys warnings",
-    "cellblock.guard.stdlib.tasks": "asyncio",
-    "cellblock.guard.stdlib.queues": "queue graphlib contextvars weakref array secrets keyword reprlib ast",
-    "cellblock.guard.stdlib.web": "urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml "
-    "xml.etree xml.etree.ElementTree",
-    "cellblock.guard.stdlib.reports": "logging traceback inspect timeit",
-    "cellblock.guard.stdlib.examples": "doctest",
-    "cellblock.guard.stdlib.paths": "pathlib",
-    "cellblock.guard.stdlib.arguments": "argparse",
+    "stdlib.numbers": "math cmath statistics decimal fractions random numbers",
+    "stdlib.text": "re unicodedata difflib",
+    "stdlib.structures": "collections collections.abc heapq bisect enum",
+    "stdlib.copies": "copy",
+    "stdlib.functions": "itertools operator abc typing types",
+    "stdlib.times": "datetime time calendar zoneinfo",
+    "stdlib.formats": "json json.decoder json.encoder base64 binascii hashlib hmac uuid csv io struct pprint zlib",
+    "stdlib.system": "sys warnings",
+    "stdlib.tasks": "asyncio",
+    "stdlib.queues": "queue graphlib contextvars weakref array secrets keyword reprlib ast",
+    "stdlib.web": "pathlib urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml xml.etree "
+    "xml.etree.ElementTree",
+    "stdlib.reports": "traceback inspect timeit",
+    "stdlib.examples": "doctest",
+    "written.audits": "argparse contextlib dataclasses functools logging string textwrap",
 }
 STANDARD = frozenset(name for names in _HOMES.values() for name in names.split())
 """Modules of the standard library that have an audit."""
@@ -41,5 +40,5 @@ def audit_of(name: str) -> ModuleAudit | None:
     home = _HOME_OF.get(name)
     if home is None:
         return None
-    audits: tuple[ModuleAudit, ...] = importlib.import_module(home).AUDITS
+    audits: tuple[ModuleAudit, ...] = importlib.import_module(f"cellblock.guard.{home}").AUDITS
     return next((audit for audit in audits if audit.name == name), None)

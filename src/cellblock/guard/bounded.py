@@ -18,9 +18,8 @@ from itertools import chain
 from typing import Any
 
 from cellblock.guard.budget import afford
-from cellblock.guard.portions import entry, fed, hashed, mixed, plain, ticking
 from cellblock.guard.sizes import LARGE_BITS, room
-from cellblock.guard.steps import gathered
+from cellblock.guard.steps import entry, fed, gathered, hashed, mixed, plain, ticking
 from cellblock.guard.weights import PLAIN, hashable, holds, keyed, light, weigh
 
 _COMPARED = 10_000_000

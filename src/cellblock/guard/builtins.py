@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.names import RESERVED
-from cellblock.guard.portions import mixed, ticking
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
+from cellblock.guard.steps import mixed, ticking
 from cellblock.guard.tables import BUILTIN_TYPES
 from cellblock.guard.weights import light
 
@@ -46,19 +46,19 @@ def builtins_of(world: World) -> dict[str, object]:
         "__import__": world.importer,
         **named(
             {
-                "pow": _pow,
+                "pow": lambda base, exp, mod=None: sizes.power(base, exp, mod),
                 "input": _input(world),
                 "exit": _exit,
+                "quit": lambda code=None: _exit(code),
                 "format": _format,
                 "iter": _iter(world),
                 "round": _round,
                 "sum": _sum,
-                "repr": _repr,
-                "ascii": _ascii,
-                "hash": _hash,
+                "repr": lambda obj, /: repr(light(obj)),
+                "ascii": lambda obj, /: ascii(light(obj)),
+                "hash": lambda obj, /: hash(light(obj)),
             }
         ),
-        **named({"quit": lambda code=None: _exit(code)}),
         **_attributes(world),
         **_namespaces(world),
     }
@@ -210,7 +210,7 @@ def _input(world: World) -> Callable[..., str]:
         """A line of what `sys.stdin` was set to; there is no other input."""
         world.say("stdout", str.__str__(str(prompt)))
         source = world.values.get("stdin")
-        line = "" if source is None else world.gates.read(source, "readline").readline()
+        line = "" if source is None else world.gates.read(source, "readline()").readline()
         if type(line) is not str or not line:
             raise EOFError("EOF when reading a line")
         return line.removesuffix("\n")
@@ -220,10 +220,6 @@ def _input(world: World) -> Callable[..., str]:
 
 def _exit(code: object = None) -> None:
     raise SystemExit(code)
-
-
-def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
-    return sizes.power(base, exp, mod)
 
 
 def _format(value: Any, spec: str = "", /) -> str:
@@ -244,18 +240,6 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     if type(ndigits) is int and abs(ndigits) > 5000 and issubclass(type(number), int):
         raise OverflowError(f"rounding to {ndigits} digits [size]")
     return round(number) if ndigits is None else round(number, ndigits)
-
-
-def _repr(obj: Any, /) -> str:
-    return repr(light(obj))
-
-
-def _ascii(obj: Any, /) -> str:
-    return ascii(light(obj))
-
-
-def _hash(obj: Any, /) -> int:
-    return hash(light(obj))
 
 
 def _sum(values: Any, /, start: Any = 0) -> Any:

@@ -12,14 +12,14 @@ import types
 import typing
 from collections import defaultdict, deque
 from collections.abc import Callable
-from difflib import Differ, SequenceMatcher
+from difflib import Differ, HtmlDiff, SequenceMatcher
+from enum import property as enum_property
 from json import JSONDecoder, JSONEncoder
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import steps
-from cellblock.guard.anatomy import held, holder, lineage, name_of
+from cellblock.guard.anatomy import held, holder, leaving, lineage, name_of
 from cellblock.guard.bounded import FORMS
-from cellblock.guard.identity import leaving
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn
 
@@ -32,7 +32,9 @@ _FIRST, _KEY = (map, filter), (sorted, min, max)
 _CONTAINERS = frozenset((list, dict, set, str, bytes, deque))
 _STANDING = (TypeOfTypes, TypeStandIn)
 _ALIASES: tuple[type, ...] = (type(vars(typing)["List"]), type(vars(typing)["List"][int]))
-MAKERS: tuple[type, ...] = (property, defaultdict, SequenceMatcher, Differ, JSONDecoder, JSONEncoder)
+MAKERS: tuple[type, ...] = (
+    *(property, enum_property, defaultdict, SequenceMatcher, Differ, HtmlDiff, JSONDecoder, JSONEncoder),
+)
 """Classes whose objects call what they are made with."""
 _CACHED: type = type(functools.lru_cache(lambda: None))
 _partial_func = vars(functools.partial)["func"].__get__

@@ -6,16 +6,36 @@ import __future__
 import ast
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import CodeType
 from typing import TypeGuard
 
 from cellblock.guard.build import STORE, placed
-from cellblock.guard.program import Program
 from cellblock.guard.refusal import Refusal, rejection
 from cellblock.guard.rewrite import Rewriter
 from cellblock.guard.rules import BY_ID
-from cellblock.guard.scopes import Scope
+from cellblock.guard.scopes import Group, Scope
 from cellblock.guard.temporary import scoped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Checked and compiled source: its statements, and its last expression where there is one.
+
+    `reads`, `writes` and `groups` are the attributes that it names, whose sets a world must have before it runs;
+    `swaps` those among them that are methods of the guard's own for some types. Each code is a function's without
+    arguments, or a module's.
+    """
+
+    filename: str
+    body: CodeType | None
+    last: CodeType | None
+    reads: frozenset[str]
+    writes: frozenset[str]
+    reaches: frozenset[str]
+    groups: frozenset[Group]
+    swaps: frozenset[str]
+
 
 MAX_SOURCE = 2_000_000
 """Characters of one source."""

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.anatomy import ByIdentity, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.calls import MAKERS
 from cellblock.guard.heirs import Heirs
-from cellblock.guard.identity import ByIdentity
 from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn

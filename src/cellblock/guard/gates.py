@@ -10,7 +10,7 @@ from __future__ import annotations
 import types
 from abc import ABCMeta
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import EnumType
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,11 +30,21 @@ from cellblock.guard.names import (
     never_read,
 )
 from cellblock.guard.owndict import OwnDict, owner_of
-from cellblock.guard.printing import STREAMS, Settings
+from cellblock.guard.printing import STREAMS, stream_of
 from cellblock.guard.refusal import denied
 from cellblock.guard.scopes import Group
 from cellblock.guard.sizes import check_spec
-from cellblock.guard.standins import Holding, Module, Range, TypeOfTypes, TypeStandIn, Watched, called, module_name
+from cellblock.guard.standins import (
+    Holding,
+    Module,
+    Range,
+    Setting,
+    TypeOfTypes,
+    TypeStandIn,
+    Watched,
+    called,
+    module_name,
+)
 from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, of_instances, require_instance
 
@@ -304,35 +314,39 @@ class Gates:
             if not self._heirs.may_read(value, where, name):
                 raise self._refusal(kind, name)
             return value
-        granted = None
-        for one in _through(classes, where if self._own(kind) else None):
-            audit = self._types.get(one)
-            if audit is None:
-                continue
+        granted = False
+        for audit in self._rows(classes, where if self._own(kind) else None):
             if name in audit.replaced:
-                if one is kind and not is_dunder(name):
+                if audit.type is kind and not is_dunder(name):
                     self._swapped[kind, name] = audit.replaced[name]
                 return Holding(name, audit.replaced[name](self._world, value))
-            if name in audit.reads and granted is None:
-                granted = audit
-        if granted is not None:
+            granted = granted or name in audit.reads
+        if granted:
             return value
         if where is None and self._own(kind):
             if self._world.hides(kind, name):
                 raise self._refusal(kind, name)
             return value
-        if where is None and self._is_closed(kind):
+        if where is None and kind in BUILTIN_TYPES and not issubclass(kind, BaseException):
             return value  # there is none, and CPython says so
         if where is None and kind not in self._world.host_types and _lacks(value, classes, name):
             object.__getattribute__(value, name)  # raises, as CPython words it
         raise self._refusal(kind, name)
 
-    def _is_closed(self, kind: type) -> bool:
-        """True if instances have no attributes but those that their class defines."""
-        return kind in BUILTIN_TYPES and not issubclass(kind, BaseException)
+    def _rows(self, classes: Iterable[type], where: type | None) -> Iterator[TypeAudit]:
+        """The rows of those of some classes that have what `where` defines; of all of them for None."""
+        for one in classes:
+            if (where is None or where in lineage(one)) and (audit := self._types.get(one)) is not None:
+                yield audit
 
     def _refusal(self, kind: type, name: str) -> Exception:
         return denied(f"attribute {name!r} of {name_of(kind)!r} is not granted")
+
+    def _refusal_of_class(self, kind: type, name: str, rule: str = "attribute") -> Exception:
+        return denied(f"attribute {name!r} of class {name_of(kind)!r} is not granted", rule)
+
+    def _refusal_to_set(self, kind: type, name: str) -> Exception:
+        return denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
 
     # ------------------------------------------------------------------------------- dunders
 
@@ -351,9 +365,13 @@ class Gates:
             or where is types.SimpleNamespace
             or type(namespace(where)[name]) is types.GetSetDescriptorType
         ):
-            return Holding(name, self._world.own_dict(value)) if own else self._refuse(kind, name)
+            if not own:
+                raise self._refusal(kind, name)
+            return Holding(name, self._world.own_dict(value))
         if where is not None and self._own(where):
             return value
+        if name == "__call__" and where is not None:
+            return Holding(name, self._world.calls(value))
         if name in DESCRIBING or name in OPERATIONS or (name in ERROR_PARTS and issubclass(kind, BaseException)):
             return value
         if name == "__get__" and kind in (staticmethod, classmethod):
@@ -364,7 +382,7 @@ class Gates:
             return value
         if name in TYPING and namespace(kind).get("__module__", "types") in ("types", "typing", "builtins"):
             return Holding(name, self._world.told(getattr(value, name)))
-        return self._refuse(kind, name)
+        raise self._refusal(kind, name)
 
     def _read_of_class(self, value: Any, kind: type, own: bool) -> Any:
         """`__class__` of what the code or the standard library made; of plain data and the host's, only its name."""
@@ -379,9 +397,6 @@ class Gates:
         """The class for `value.__class__.__name__`, and for comparisons with `value.__class__`."""
         return value.__class__ if self._own(type(value)) else self._world.typeof(value)
 
-    def _refuse(self, kind: type, name: str) -> Any:
-        raise self._refusal(kind, name)
-
     def _checked_method(self, value: Any, name: str) -> Any:
         """`__setattr__` and the like of an object, bound: each name goes through the gates."""
         method, ask = getattr(object, name), getattr(self, _ASKED[name])
@@ -393,33 +408,32 @@ class Gates:
         if value in self._statics.get(name, ()):
             return value
         if is_dunder(name):
-            return self._read_class_dunder(value, kind, name)
+            found = self._read_class_dunder(value, kind, name)
+            return self._read_class_call(value, kind) if name == "__call__" else found
         classes = lineage(value)
         where = holder(classes, name)
         if where is not None and self._own(where):
             if not self._heirs.may_read_class(where, name):
-                raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted")
+                raise self._refusal_of_class(value, name)
             self._remember(self._statics, name, value)
             return value
-        for one in _through(classes, where if self._own(value) else None):
-            audit = self._types.get(one)
-            if audit is not None and name in audit.static_replaced:
+        for audit in self._rows(classes, where if self._own(value) else None):
+            if name in audit.static_replaced:
                 return Holding(name, audit.static_replaced[name](self._world, value))
-            if audit is not None and name in audit.replaced:
+            if name in audit.replaced:
                 return Holding(name, self._unbound_replaced(audit, name))
-            if audit is not None and name in audit.statics and where is not None:
-                checked = self._of_instances(where, name)
-                if checked is None:
-                    if type(static := namespace(where)[name]) is staticmethod:
-                        self._world.calls.grant(static.__func__)
-                    self._remember(self._statics, name, value)
-                    return value
-                return checked
+            if name in audit.statics and where is not None:
+                if (checked := self._of_instances(where, name)) is not None:
+                    return checked
+                if type(static := namespace(where)[name]) is staticmethod:
+                    self._world.calls.grant(static.__func__)
+                self._remember(self._statics, name, value)
+                return value
         if where is None:
             return self._read_metaclass(value, kind, name)
         if _is_member(value, name):
             return value
-        raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted")
+        raise self._refusal_of_class(value, name)
 
     def _read_metaclass(self, value: type, kind: type, name: str) -> Any:
         meta = holder(lineage(kind), name)
@@ -432,10 +446,10 @@ class Gates:
             if audited and holder(lineage(kind), "__getattr__") is None:
                 return value  # there is none, and CPython says so
         elif self._own(meta) or (
-            self._own(value) and any(name in one.reads for one in map(self._types.get, lineage(kind)) if one)
+            self._own(value) and any(name in audit.reads for audit in self._rows(lineage(kind), None))
         ):
             return value
-        raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+        raise self._refusal_of_class(value, name, "type")
 
     def _of_instances(self, where: type, name: str) -> Holding | None:
         """Stand-in for an attribute that a class defines for its instances; None where it may be had as it is."""
@@ -486,7 +500,21 @@ class Gates:
             return self._of_instances(where, name) or value
         if name in ("__members__", "__annotations__", "__match_args__", "__parameters__") and self._audited(value):
             return value
-        raise denied(f"attribute {name!r} of class {name_of(value)!r} is not granted", "type")
+        raise self._refusal_of_class(value, name, "type")
+
+    def _read_class_call(self, value: type, kind: type) -> Any:
+        """`__call__` of a class: what its instances are called by, or else what makes one. Neither passes the gate."""
+        calls, where = self._world.calls, holder(lineage(value), "__call__")
+        if self._own(where or holder(lineage(kind), "__call__") or value):
+            return value
+        if where is None:
+            return Holding("__call__", calls(value))
+
+        def __call__(instance: Any, /, *given: Any, **named: Any) -> Any:
+            require_instance(where, "__call__", instance)
+            return calls(instance)(*given, **named)
+
+        return Holding("__call__", __call__)
 
     def _shown(self, kind: type) -> dict[str, Any]:
         """All of a class of the code's own that is the code's: no descriptor by which its objects are read."""
@@ -532,18 +560,12 @@ class Gates:
             return value
         if name in OPERATIONS and (where in self._types or where is type or self._audited(where)):
             return value
-        if not is_dunder(name) and not isinstance(itself, type):
-            for one in _through(rest, where):
-                audit = self._types.get(one)
-                if audit is not None and name in audit.replaced:
-                    return Holding(name, audit.replaced[name](self._world, itself))
-                if audit is not None and name in audit.reads:
-                    return value
-        elif not is_dunder(name):
-            for one in _through(rest, where):
-                audit = self._types.get(one)
-                if audit is not None and name in audit.statics:
-                    return value
+        of_class = isinstance(itself, type)
+        for audit in self._rows(rest, where) if not is_dunder(name) else ():
+            if not of_class and name in audit.replaced:
+                return Holding(name, audit.replaced[name](self._world, itself))
+            if name in (audit.statics if of_class else audit.reads):
+                return value
         raise denied(f"attribute {name!r} of super is not granted")
 
     # ----------------------------------------------------------------------------- functions
@@ -614,22 +636,21 @@ class Gates:
         if kind in self.known_writes(name):
             return value
         if name == "default_factory" and issubclass(kind, defaultdict):
-            return _Called(lambda _, given: self._world.calls.given(given), value)
+            return self._called(value, lambda _, given: self._world.calls.given(given))
         if is_dunder(name) and name not in WRITABLE:
             raise denied(f"attribute {name} cannot be set", "store")
         if issubclass(kind, type):
             if self._own(value):
                 self._world.classes.require_defined(value, name)
-                if not self._heirs.may_set(value, name):
-                    raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
-                self._forget(name)
-                return _Called(self._world.calls.method, value) if name in CALLED else value
-            raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
+            if not self._own(value) or not self._heirs.may_set(value, name):
+                raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
+            self._forget(name)
+            return self._called(value, self._world.calls.method) if name in CALLED else value
         if name == "__dict__":
             return self._write_dict(value, kind)
         if self._own(kind):
             if self._world.hides(kind, name):
-                raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+                raise self._refusal_to_set(kind, name)
             if kind in self.reads.get(name + spelling.CALLED, ()):
                 self._forget(name)  # it may hide a method from now on
             self._stored.setdefault(name, set()).add(kind)
@@ -640,27 +661,39 @@ class Gates:
         if name in ERROR_PARTS and issubclass(kind, BaseException):
             return value
         if kind is Module and name in STREAMS and module_name(value) == "sys":
-            return Settings(self._world, value)
-        for one in lineage(kind):
-            audit = self._types.get(one)
-            if audit is not None and name in audit.writes and (name in audit.reads or issubclass(one, BaseException)):
+            return stream_of(self._world, value)
+        for audit in self._rows(lineage(kind), None):
+            if name in audit.writes and (name in audit.reads or issubclass(audit.type, BaseException)):
                 return value
         if kind in VALUES:
             return value  # it cannot be, and CPython says so
-        raise denied(f"attribute {name!r} of {name_of(kind)!r} cannot be set", "store")
+        raise self._refusal_to_set(kind, name)
 
     def _write_dict(self, value: Any, kind: type) -> Any:
         """A setter of `__dict__` for an object of the code's own, with nothing of the host's in it."""
         where = holder(lineage(kind), "__dict__")
         plain = where is not None and type(namespace(where)["__dict__"]) is types.GetSetDescriptorType
         if not self._own(kind) or not plain or self._inherits(kind):
-            raise denied(f"attribute '__dict__' of {name_of(kind)!r} cannot be set", "store")
-        return _Shared(self, value)
+            raise self._refusal_to_set(kind, "__dict__")
+
+        def put(name: str, given: Any) -> None:
+            object.__setattr__(value, name, self._real_dict(given, value))
+
+        def drop(name: str) -> None:
+            raise TypeError("cannot delete __dict__")
+
+        return Setting(self, value, put, drop)
+
+    def _called(self, value: Any, check: Callable[[str, Any], Any]) -> Setting:
+        """An object on which something is set that C code or the interpreter calls: what `check` gives, by name."""
+        return Setting(
+            self, value, lambda name, given: setattr(value, name, check(name, given)), lambda name: delattr(value, name)
+        )
 
     def _inherits(self, kind: type) -> bool:
         return any(one in self._world.host_types for one in lineage(kind))
 
-    def real_dict(self, given: Any, value: Any) -> Any:
+    def _real_dict(self, given: Any, value: Any) -> Any:
         """The dict that an object is to have: the one that was given, or that of the object whose `__dict__` it is."""
         self._stored.setdefault("", set()).add(type(value))
         for name in [one for one in self.reads if one.endswith(spelling.CALLED)]:
@@ -690,7 +723,7 @@ class Gates:
             where = holder((other for other in lineage(one) if other is not kind), name)
             if where is None or self._own(where):
                 continue
-            audits = [audit for audit in map(self._types.get, lineage(one)) if audit is not None]
+            audits = [*self._rows(lineage(one), None)]
             if not any(name in audit.reads for audit in audits) or any(name in audit.replaced for audit in audits):
                 raise denied(
                     f"attribute {name!r} of class {name_of(kind)!r} cannot be deleted: it hides another", "store"
@@ -710,11 +743,6 @@ def _kind_of(kind: type, name: str) -> type | None:
     return None if where is None else type(namespace(where)[name])
 
 
-def _through(classes: tuple[type, ...], where: type | None) -> Iterable[type]:
-    """Those of some classes that have what `where` defines; all of them for None."""
-    return classes if where is None else (one for one in classes if where in lineage(one))
-
-
 def _family(kind: type) -> Iterable[type]:
     """A class and all that inherit from it."""
     yield kind
@@ -723,42 +751,6 @@ def _family(kind: type) -> Iterable[type]:
 
 
 _heirs: Callable[[type], list[type]] = vars(type)["__subclasses__"]
-
-
-class _Shared:
-    """An object, as far as its `__dict__` may be set."""
-
-    __slots__ = ("_gates", "_value")
-    _gates: Gates
-    _value: Any
-
-    def __init__(self, gates: Gates, value: Any) -> None:
-        object.__setattr__(self, "_gates", gates)
-        object.__setattr__(self, "_value", value)
-
-    def __setattr__(self, name: str, given: Any) -> None:
-        object.__setattr__(self._value, "__dict__", self._gates.real_dict(given, self._value))
-
-    def __delattr__(self, name: str) -> None:
-        raise TypeError("cannot delete __dict__")
-
-
-class _Called:
-    """An object on which something is set that C code or the interpreter calls: what `check` gives for it, by name."""
-
-    __slots__ = ("_check", "_value")
-    _check: Callable[[str, Any], Any]
-    _value: Any
-
-    def __init__(self, check: Callable[[str, Any], Any], value: Any) -> None:
-        object.__setattr__(self, "_check", check)
-        object.__setattr__(self, "_value", value)
-
-    def __setattr__(self, name: str, given: Any) -> None:
-        setattr(self._value, name, self._check(name, given))
-
-    def __delattr__(self, name: str) -> None:
-        delattr(self._value, name)
 
 
 def _bearable(spec: Any) -> Any:

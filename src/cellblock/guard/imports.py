@@ -161,8 +161,9 @@ class Importer:
             if hasattr(real, one):
                 value = getattr(real, one)
                 members[one] = self._handed(self._world.calls.giving(value) if one in audit.calling else value)
-        for one, make in audit.replaced.items():
-            made = called(one, make(self._world))
+        stand_ins = {**audit.instead, **{one: make(self._world) for one, make in audit.replaced.items()}}
+        for one, stand_in in stand_ins.items():
+            made = called(one, stand_in)
             members[one] = made = self._world.calls.giving(made) if one in audit.calling else made
             self._world.calls.grant(made)
         for one in audit.submodules:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cellblock.guard.anatomy import lineage, namespace
-from cellblock.guard.tables import names
+from cellblock.guard.names import names
 from cellblock.policy import Policy
 
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cellblock.guard import build, spelling
-from cellblock.guard.literals import literal_type, plain_modulo
 from cellblock.guard.magnitude import FEW, bits_of
-from cellblock.guard.scopes import TEMPORARIES, Scope
+from cellblock.guard.scopes import TEMPORARIES, Scope, literal_type, plain_modulo
 
 HARMLESS = 3
 """A constant that multiplies whatever it is given by no more than this needs no check."""

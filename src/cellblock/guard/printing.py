@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.standins import Module, Setting
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
-    from cellblock.guard.standins import Module
     from cellblock.guard.world import World
 
 
@@ -96,26 +96,22 @@ STREAMS = frozenset(("stdin", "stdout", "stderr"))
 """Attributes of `sys` that code may set: its own streams."""
 
 
-class Settings:
-    """`sys`, as far as it may be set."""
+def stream_of(world: World, module: Module) -> Setting:
+    """`sys`, as far as a stream of it may be set."""
 
-    __slots__ = ("_module", "_world")
-    _module: Module
-    _world: World
-
-    def __init__(self, world: World, module: Module) -> None:
-        object.__setattr__(self, "_world", world)
-        object.__setattr__(self, "_module", module)
-
-    def __setattr__(self, name: str, target: Any) -> None:
-        world = self._world
+    def put(name: str, target: Any) -> None:
         if name == "stdin":
             world.gates.read(target, "readline")
             world.values["stdin"] = target
         else:
             world.gates.read(target, "write")
             world.redirect(name, [] if target is world.streams[name] else [target])
-        self._module.__dict__[name] = target
+        vars(module)[name] = target
+
+    def drop(name: str) -> None:
+        raise AttributeError(name)
+
+    return Setting(world.gates, module, put, drop)
 
 
 def printer(world: World) -> Callable[..., None]:
@@ -142,7 +138,7 @@ def printer(world: World) -> Callable[..., None]:
         if file is None or file is stdout:
             world.say("stdout", str.__str__(text))
         else:
-            world.gates.read(file, "write").write(text)
+            world.gates.read(file, "write()").write(text)
 
     print.__qualname__, print.__module__ = "print", "builtins"
     return print

@@ -18,10 +18,9 @@ from typing import Any
 
 from cellblock.guard import build, sizes, spelling
 from cellblock.guard.bounded import BY_NAME
-from cellblock.guard.elsewhere import instead_of
 from cellblock.guard.growth import MOST_STRIPPED
-from cellblock.guard.literals import literal_type, plain_format, plain_spec
 from cellblock.guard.magnitude import bits_of, infer
+from cellblock.guard.matching import checks_of
 from cellblock.guard.names import (
     DEFINABLE,
     HOOKS,
@@ -35,10 +34,21 @@ from cellblock.guard.names import (
     never_read,
 )
 from cellblock.guard.operators import SIZED, Operation, harmless, is_simple, measure, place
-from cellblock.guard.patterns import checks_of
 from cellblock.guard.refusal import Refusal
-from cellblock.guard.rules import BY_ID
-from cellblock.guard.scopes import LOOP, PARAMETER, Group, Ranged, Scope, Site, settle, targets
+from cellblock.guard.rules import BY_ID, instead_of
+from cellblock.guard.scopes import (
+    LOOP,
+    PARAMETER,
+    Group,
+    Ranged,
+    Scope,
+    Site,
+    literal_type,
+    plain_format,
+    plain_spec,
+    settle,
+    targets,
+)
 from cellblock.guard.tables import OF_CONTAINERS, READS, STRIPPING, SWAPPED
 
 _TEMPS, _SOFT, _ITERABLE = 1, 2, 4
@@ -57,10 +67,6 @@ Slot = tuple[Any, Any]
 """Place of a node in its tree: a list and an index, or a node and a field."""
 
 
-_ARGUMENTS = {
-    "int": {2: spelling.DIGITS},
-}
-"""Names of types, with numbers of arguments, to what checks the first one."""
 _HASHING = frozenset(("get", "setdefault", "pop", "add", "discard", "remove", "move_to_end"))
 """Names of methods that hash their first argument."""
 _CALLING = frozenset(("map", "filter"))
@@ -172,6 +178,13 @@ class Rewriter:
             elif type(child) not in leaves and isinstance(child, ast.AST):
                 stack.append((child, scope, flags, (node, field)))
 
+    def _push_held(self, node: ast.expr, held: ast.expr, scope: Scope, flags: int) -> None:
+        """Visit what is looked at, where it was kept for that; a name that may be read again stays where it is."""
+        if isinstance(held, ast.NamedExpr):
+            self._stack.append((node, scope, flags, (held, "value")))
+        elif isinstance(node, ast.Name):
+            self._name(node, scope, flags, (None, ""))
+
     def _refuse(self, rule: str, what: str, at: Any, instead: str = "") -> None:
         line = getattr(at, "lineno", 1)
         column, end = getattr(at, "col_offset", 0), getattr(at, "end_col_offset", None)
@@ -269,7 +282,7 @@ class Rewriter:
             self._name(receiver, scope, flags, slot)
             scope.sites.setdefault(receiver.id, []).append(Site(node, name, flags))
             return
-        if scope.kind == "module" and not flags & LOOP:
+        if _runs_once(scope, flags):
             flags &= ~_TEMPS  # this is run once: a call does, and is less to compile
         slot = self._checked(Site(node, name, flags), own=False)
         self._stack.append((receiver, scope, flags, slot))
@@ -306,8 +319,7 @@ class Rewriter:
         if site.stored:
             known, prefix, gate = self.writes, spelling.WRITE, spelling.GATE_WRITE
         known.add(site.name)
-        spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
-        held = receiver if own else build.kept(receiver, spelled, receiver)
+        held, spelled = _held(receiver, own=own)
         kind: ast.expr = build.call(receiver, spelling.TYPE, held)
         tests = []
         if not site.stored and (site.flags & LOOP or isinstance(receiver, ast.Attribute)):
@@ -329,31 +341,22 @@ class Rewriter:
         if most and isinstance(receiver, ast.Constant) and len(str(receiver.value)) < most:
             return
         if most:
-            spelled = receiver.id if own and isinstance(receiver, ast.Name) else spelling.TEMPORARY
-            kept = receiver if own else build.kept(receiver, spelled, receiver)
-            node.value = build.short_text(receiver, kept, spelled, name, most)
-            if own and isinstance(receiver, ast.Name):
-                self._name(receiver, scope, flags, slot)
-            else:
-                self._stack.append((receiver, scope, flags, (kept, "value")))
+            held, spelled = _held(receiver, own=own)
+            node.value = build.short_text(receiver, held, spelled, name, most)
+            self._push_held(receiver, held, scope, flags)
             return
         self.swaps.add(name)
         if _is_text(receiver) and hasattr(str, name):
             _setter(slot)(build.call(node, swaps + ".str", receiver))
             return
-        named = receiver if own and isinstance(receiver, ast.Name) else None
-        spelled = spelling.TEMPORARY if named is None else named.id
-        held = named or build.kept(receiver, spelled, receiver)
+        held, spelled = _held(receiver, own=own)
         test = build.is_in(receiver, build.call(receiver, spelling.TYPE, held), swaps)
         bind = build.item(node, swaps, build.call(node, spelling.TYPE, build.name(node, spelled)))
         bound = build.placed(ast.Call(bind, [build.name(node, spelled)], []), node)
         node.value = build.name(receiver, spelled)
         self._checked(Site(node, name + spelling.CALLED if _is_callee(slot) else name, flags), own=True)
         _setter(slot)(build.either(node, test, bound, node))
-        if named is not None:
-            self._name(named, scope, flags, slot)
-        else:
-            self._stack.append((receiver, scope, flags, (held, "value")))
+        self._push_held(receiver, held, scope, flags)
 
     # ---------------------------------------------------------------------------- operators
 
@@ -418,13 +421,12 @@ class Rewriter:
             return
         put = _setter(slot)
         own = type(node) is ast.Name and scope.decides(node.id, stored=False)
-        if not own and (not flags & _TEMPS or (scope.kind == "module" and not flags & LOOP)):
+        if not own and (not flags & _TEMPS or _runs_once(scope, flags)):
             call = build.call(node, look, node)
             put(call)
             self._stack.append((node, scope, flags, (call.args, 0)))
             return
-        spelled = node.id if own and isinstance(node, ast.Name) else spelling.TEMPORARY
-        held = node if own else build.kept(node, spelled, node)
+        held, spelled = _held(node, own=own)
         tests: list[ast.expr] = []
         for likely in _LIKELY[look]:
             kind = build.call(node, spelling.TYPE, held if not tests else build.name(node, spelled))
@@ -437,10 +439,7 @@ class Rewriter:
         put(whole)
         if own or _is_sum(node):
             self._looked_at.append((node, scope, put, held))
-        if isinstance(held, ast.NamedExpr):
-            self._stack.append((node, scope, flags, (held, "value")))
-        elif isinstance(node, ast.Name):
-            self._name(node, scope, flags, slot)
+        self._push_held(node, held, scope, flags)
 
     def _compare(self, node: ast.Compare, scope: Scope, flags: int, slot: Slot) -> None:
         """A comparison of two values of which neither is known to be small goes through both.
@@ -451,7 +450,7 @@ class Rewriter:
             by = spelling.TYPE if self._library else spelling.CLASS_OF
             node.left, *node.comparators = (_class_compared(one, by) for one in (node.left, *node.comparators))
         right = node.comparators[0]
-        once = scope.kind == "module" and not flags & LOOP
+        once = _runs_once(scope, flags)
         kinds = _WALKING_ONCE if once else _EQUAL if isinstance(node.left, ast.Tuple) else _WALKING
         walking = type(node.ops[0]) in kinds
         if len(node.ops) > 1 or not walking or _is_number(node.left) or _is_number(right):
@@ -480,7 +479,7 @@ class Rewriter:
                 self._parts_screened(one, scope, flags, (node.elts, index), look)
 
     def _subscript(self, node: ast.Subscript, scope: Scope, flags: int, slot: Slot) -> None:
-        if scope.kind == "module" and not flags & LOOP and not isinstance(node.slice, ast.Slice):
+        if _runs_once(scope, flags) and not isinstance(node.slice, ast.Slice):
             self._parts_screened(node.slice, scope, flags, (node, "slice"), spelling.HASHABLE)
         else:
             self._push(node, "slice", scope, flags)
@@ -516,8 +515,6 @@ class Rewriter:
     def _call(self, node: ast.Call, scope: Scope, flags: int, slot: Slot) -> None:
         """Rewrite a call. A value shown by `str(x)` or `"…".format(x)` is gone through whole, and so is a text that
         `int(x, 16)` reads.
-
-        A number that `bytes(x)` or `bytearray(x)` is made of is looked at.
         """
         function, arguments = node.func, node.args
         if self._library and _puts(function):
@@ -526,9 +523,9 @@ class Rewriter:
             return
         name = function.id if isinstance(function, ast.Name) else None
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
-        method, once = getattr(function, "attr", ""), scope.kind == "module" and not flags & LOOP
+        method, once = getattr(function, "attr", ""), _runs_once(scope, flags)
         shows = fills or (name == "str" and len(arguments) == 1)
-        checks = _ARGUMENTS.get(name or "", {}).get(len(arguments) + len(node.keywords))
+        reads = name == "int" and len(arguments) + len(node.keywords) == 2
         if fills:
             for keyword in reversed(node.keywords):
                 self._screened(keyword.value, scope, flags, (keyword, "value"))
@@ -541,9 +538,8 @@ class Rewriter:
                 self._screened(one, scope, flags, (arguments, index))
             elif index == 0 and once and method in _HASHING and not isinstance(one, ast.Starred):
                 self._parts_screened(one, scope, flags, (arguments, index), spelling.HASHABLE)
-            elif checks and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
-                call = build.call(one, checks, one)
-                arguments[0] = call
+            elif reads and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
+                arguments[0] = call = build.call(one, spelling.DIGITS, one)
                 self._stack.append((one, scope, flags, (call.args, 0)))
             else:
                 self._stack.append((one, scope, flags, (arguments, index)))
@@ -564,8 +560,7 @@ class Rewriter:
             node.func = self._may_be_called(function, name, scope, flags)
 
     def _may_be_called(self, function: ast.expr, name: str, scope: Scope, flags: int) -> ast.expr:
-        spelled = name or spelling.TEMPORARY
-        held = function if name else build.kept(function, spelled, function)
+        held, spelled = _held(function, own=bool(name))
         if name in BUILTINS:
             test: ast.expr = build.is_same(function, held, build.name(function, spelling.CALLABLE + name))
         else:
@@ -576,10 +571,7 @@ class Rewriter:
                 build.chain(function, kind, "is", build.name(function, spelling.FUNCTION)),
                 build.is_in(function, known, spelling.CALL_KNOWN),
             )
-        if isinstance(held, ast.NamedExpr):
-            self._stack.append((function, scope, flags, (held, "value")))
-        elif isinstance(function, ast.Name):
-            self._name(function, scope, flags, (None, ""))
+        self._push_held(function, held, scope, flags)
         asked = build.call(function, spelling.CALL, build.name(function, spelled))
         called = spelling.BOUNDED + name if name in BY_NAME else spelled
         return build.either(function, test, build.name(function, called), asked)
@@ -931,6 +923,21 @@ def _unknown(rewriter: Rewriter, node: Any, scope: Scope, flags: int, slot: Slot
     rewriter._not_known(node, scope, flags, slot)
 
 
+def _held(node: ast.expr, *, own: bool) -> tuple[ast.expr, str]:
+    """An expression to be evaluated first, and the name under which its value is read from then on.
+
+    `own`: it is a name that nothing else rebinds, and may be evaluated more than once.
+    """
+    if own and isinstance(node, ast.Name):
+        return node, node.id
+    return build.kept(node, spelling.TEMPORARY, node), spelling.TEMPORARY
+
+
+def _runs_once(scope: Scope, flags: int) -> bool:
+    """True if what stands here is in no function and no loop."""
+    return scope.kind == "module" and not flags & LOOP
+
+
 def _setter(slot: Slot) -> Callable[[ast.AST], None]:
     container, key = slot
 
@@ -949,7 +956,7 @@ def _checks_sum(scope: Scope, flags: int) -> bool:
     A sum doubles at most, and between two rounds of a loop or two calls memory is looked at; the rest is measured so
     that nothing grows for long in a straight line.
     """
-    if scope.kind == "module" and not flags & LOOP:
+    if _runs_once(scope, flags):
         return True
     scope.home.adds += 1
     return scope.home.adds % 4 == 0

@@ -14,12 +14,12 @@ A module is no such scope: its names are global. A comprehension is, for the nam
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cellblock.guard import build, spelling
-from cellblock.guard.literals import literal_type
 from cellblock.guard.names import is_dunder
 from cellblock.guard.tables import READS, SPECIAL
 
@@ -28,6 +28,18 @@ PARAMETER = object()
 TEMPORARIES, LOOP = 1, 8
 """Flags of a place: names may be bound in it for a moment; it is run more than once."""
 _WEIGHT = 8
+_FIELD = re.compile(r"\{\{|\}\}|\{(?:[A-Za-z_]\w*|\d{0,9})?(?:![rsa])?(?::[^{}]*)?\}|[^{}]")
+_WIDE = re.compile(r"\d{5}")
+_TYPES: dict[type, type] = {
+    ast.JoinedStr: str,
+    ast.List: list,
+    ast.ListComp: list,
+    ast.Dict: dict,
+    ast.DictComp: dict,
+    ast.Set: set,
+    ast.SetComp: set,
+    ast.Tuple: tuple,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,3 +207,30 @@ def _insert(body: list[ast.stmt], name: str, spelled: str, group: Group) -> None
     value = build.either(first, known, build.name(first, name), watched)
     target = build.placed(ast.Name(spelled, build.STORE), first)
     body.insert(1 if documented else 0, build.placed(ast.Assign([target], value), first))
+
+
+def literal_type(node: ast.expr) -> type | None:
+    """The exact type of what an expression gives, where its form alone tells."""
+    if type(node) is ast.Constant:
+        return type(node.value)
+    return _TYPES.get(type(node))
+
+
+def plain_format(node: ast.expr) -> bool:
+    """True if a literal format string has plain fields: no attributes, no items, nothing nested, nothing wide."""
+    if not isinstance(node, ast.Constant) or type(node.value) is not str or _WIDE.search(node.value):
+        return False
+    return "".join(_FIELD.findall(node.value)) == node.value
+
+
+def plain_modulo(text: str | bytes) -> bool:
+    """True if a literal left of `%` asks for no large width."""
+    shown = text.decode("latin-1") if isinstance(text, bytes) else text
+    return "*" not in shown and not _WIDE.search(shown)
+
+
+def plain_spec(spec: ast.expr) -> bool:
+    """True if a format specification is literal and not wide."""
+    if not isinstance(spec, ast.JoinedStr):
+        return False
+    return all(isinstance(one, ast.Constant) and not _WIDE.search(str(one.value)) for one in spec.values)

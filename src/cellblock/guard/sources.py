@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 
-from cellblock.guard.program import Program
+from cellblock.guard.check import Program
 
 Place = tuple[tuple[str, int], ...]
 """From a program inwards: names of codes, each with its number among those of that name."""

@@ -27,7 +27,8 @@ def _is_guard(code: types.CodeType) -> bool:
 
 def called(name: str, value: Any) -> Any:
     """The same value; a function of the guard's own under the name that code calls it by, which messages tell."""
-    if type(value) is types.FunctionType and "<" in value.__qualname__ and _is_guard(value.__code__):
+    made = type(value) is types.FunctionType and (value.__name__[0] == "_" or "<" in value.__qualname__)
+    if made and _is_guard(value.__code__):
         value.__name__ = value.__qualname__ = name
     return value
 
@@ -70,8 +71,32 @@ class Watched:
         setattr(_watching(self).write(_watched(self), name), name, new)
 
 
+class Setting(Watched):
+    """Stands for an object where setting an attribute of it is more than that: `put` sets it, `drop` deletes it.
+
+    An augmented assignment reads the attribute from it first.
+    """
+
+    __slots__ = ("drop", "put")
+
+    def __init__(
+        self, gates: Gates, value: object, put: Callable[[str, Any], object], drop: Callable[[str], object]
+    ) -> None:
+        super().__init__(gates, value)
+        object.__setattr__(self, "put", put)
+        object.__setattr__(self, "drop", drop)
+
+    def __setattr__(self, name: str, new: object) -> None:
+        _putting(self)(name, new)
+
+    def __delattr__(self, name: str) -> None:
+        _dropping(self)(name)
+
+
 _watching: Any = vars(Watched)["gates"].__get__
 _watched: Any = vars(Watched)["value"].__get__
+_putting: Any = vars(Setting)["put"].__get__
+_dropping: Any = vars(Setting)["drop"].__get__
 
 
 class Module(Single):

@@ -1,6 +1,9 @@
 """The shapes of audits, and the audit of Python's own types: which attributes of which type may be read.
 
-What no row names is refused. A `TypeAudit` is about one class of the host; a `ModuleAudit` about one module.
+A `TypeAudit` is about one class of the host, a `ModuleAudit` about one module. The public names of classes and modules
+that were looked at stand in `members.txt`, by hand or reviewed: a row begins with the classes or modules that it is
+about, and what is indented goes on with it. What no row names is refused, so what a later version of Python adds is
+refused until somebody has looked at it and put it there.
 """
 
 from __future__ import annotations
@@ -12,11 +15,15 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby, tee
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import growth, sizes
 from cellblock.guard.bounded import METHODS, STATICS
-from cellblock.guard.members import listed, row_name
+from cellblock.guard.formatting import bound_format, bound_format_map
+from cellblock.guard.names import names
 from cellblock.policy import Members
 
 if TYPE_CHECKING:
@@ -76,14 +83,15 @@ class TypeAudit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleAudit:
-    """Grants for a module. `members` are handed out as they are, `replaced` are made for each world.
+    """Grants for a module. `members` are handed out as they are; others stand in for what it has under a name.
 
-    `types` are classes met through it. `submodules` are members that are modules with audits of their own. `note` says
-    what was left out, and why.
+    `instead` are the same for each world, `replaced` are made for one. `types` are classes met through it. `submodules`
+    are members that are modules with audits of their own. `note` says what was left out, and why.
     """
 
     name: str
     members: frozenset[str] = frozenset()
+    instead: Mapping[str, object] = field(default_factory=dict)
     replaced: Mapping[str, Callable[[World], object]] = field(default_factory=dict)
     types: tuple[TypeAudit, ...] = ()
     submodules: frozenset[str] = frozenset()
@@ -110,9 +118,28 @@ class Matching:
         return Matching(self._members, self.hidden.union(names))
 
 
-def names(text: str) -> frozenset[str]:
-    """The names in a text."""
-    return frozenset(text.split())
+MEMBERS = Path(__file__).parent / "members.txt"
+
+
+def row_name(kind: type) -> str:
+    """Name of the row of a class."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def listed(name: str) -> frozenset[str]:
+    """The names that the row of a class or module grants; none where it has no row."""
+    return rows().get(name, frozenset())
+
+
+@cache
+def rows() -> Mapping[str, frozenset[str]]:
+    """The rows by name."""
+    found: dict[str, frozenset[str]] = {}
+    for line in MEMBERS.read_text(encoding="ascii").replace("\n    ", " ").splitlines():
+        if not line.startswith("#"):
+            owners, _, listed_names = line.partition(":")
+            found |= dict.fromkeys(owners.split(), names(listed_names))
+    return found
 
 
 def public(kind: type, *, but: Iterable[str] = ()) -> frozenset[str]:
@@ -180,35 +207,61 @@ def measured(
     )
 
 
-OF_CONTAINERS = names("extend sort count index remove update union intersection difference")
-SWAPPED = OF_CONTAINERS | names(
-    "expandtabs ljust rjust center zfill join replace translate split rsplit splitlines strip lstrip rstrip "
-    "rfind rindex rpartition match fullmatch search findall finditer sub subn"
-)
-"""Names of methods that are the guard's own for some types, and often called: code binds them without a gate."""
+_TEXTS: tuple[Any, ...] = (str, bytes, bytearray)
 
-_WIDE = names(
-    "ljust rjust center zfill expandtabs join replace translate split rsplit splitlines strip lstrip rstrip "
-    "rfind rindex rpartition"
-)
-_TEXT = names("format format_map") | _WIDE
-STRIPPING = names("strip lstrip rstrip")
-"""Methods that are bounded where they are not told what to take off by a few constants."""
+
+def _text_method(kind: type, name: str) -> Method:
+    def make(world: World) -> Callable[..., Any]:
+        key = f"{kind.__name__} methods"
+        found = world.values.get(key) or growth.methods(kind, world.classes.texts)
+        world.values[key] = found
+        return found[name]
+
+    return Method(f"{kind.__name__}.{name}", make, exact=str.__str__ if kind is str else kind)
+
+
+def _of_text(kind: type) -> TypeAudit:
+    """The audit of a kind of text, with forms of methods whose result may be far larger than what they are given."""
+    forms: dict[str, Replaced] = {name: _text_method(kind, name) for name in growth.methods(kind, [])}
+    if kind is str:
+        forms["format"] = lambda world, value: bound_format(value, index=world.policy.format_index)
+        forms["format_map"] = lambda world, value: bound_format_map(value, index=world.policy.format_index)
+    return audit(kind, but=forms, subclassable=True, replaced=forms)
+
+
+def accessors(kind: Any) -> dict[str, Method]:
+    """Forms of what gives a kind of property another function to call."""
+
+    def form(name: str) -> Method:
+        def make(world: World) -> Callable[..., Any]:
+            return lambda self, function, /: getattr(kind, name)(self, world.calls.given(function))
+
+        return Method(f"{kind.__module__}.{kind.__qualname__}.{name}", make)
+
+    return {name: form(name) for name in ("getter", "setter", "deleter")}
+
+
+_TO_BYTES = sizes.width(int.to_bytes)
+_OF_INT: dict[str, Replaced] = {
+    "to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES),
+    "from_bytes": lambda world, value: sizes.from_bytes(type(value)),
+}
+_OF_INT_CLASS: dict[str, Replaced] = {"from_bytes": lambda world, kind: sizes.from_bytes(kind)}
 
 _DATA: tuple[TypeAudit, ...] = (
-    *(audit(kind, subclassable=True) for kind in (float, object)),
+    *(audit(kind, subclassable=True) for kind in (float, object, complex, enumerate, zip, map, filter, reversed)),
     *map(measured, (list, dict, set, frozenset, tuple)),
-    audit(int, but=["to_bytes", "from_bytes"], subclassable=True),
-    audit(bool, but=["to_bytes", "from_bytes"]),
-    audit(complex, subclassable=True),
-    audit(str, but=_TEXT, subclassable=True),
-    audit(bytes, but=_WIDE - {"translate"}, subclassable=True),
-    audit(bytearray, but=_WIDE - {"translate"}, subclassable=True),
-    *(audit(kind) for kind in (range, slice)),
-    *(audit(kind, subclassable=True) for kind in (enumerate, zip, map, filter, reversed)),
-    audit(property, subclassable=True),
-    audit(staticmethod, but=[]),
-    audit(classmethod, but=[]),
+    *map(_of_text, _TEXTS),
+    audit(int, but=_OF_INT, subclassable=True, replaced=_OF_INT, static_replaced=_OF_INT_CLASS),
+    audit(bool, but=_OF_INT, replaced=_OF_INT, static_replaced=_OF_INT_CLASS),
+    *map(audit, (range, slice, staticmethod, classmethod)),
+    audit(
+        property,
+        but=accessors(property),
+        replaced=accessors(property),
+        subclassable=True,
+        also=names("fget fset fdel"),
+    ),
 )
 
 _ITERATORS = (
@@ -282,7 +335,14 @@ VALUES: frozenset[type] = frozenset(
 )
 """Those whose objects have no attribute that anybody sets."""
 
-SPECIAL = _TEXT | names("to_bytes from_bytes")
+OF_CONTAINERS = names("extend sort count index remove update union intersection difference")
+STRIPPING = names("strip lstrip rstrip")
+"""Methods that are bounded where they are not told what to take off by a few constants."""
+SPECIAL = BUILTIN_TYPES[str].replaced.keys() | _OF_INT.keys()
 """Names that Python's own types have something else for."""
+SWAPPED = OF_CONTAINERS | (SPECIAL - _OF_INT.keys() - names("format format_map")) | names(
+    "match fullmatch search findall finditer sub subn"
+)
+"""Names of methods that are the guard's own for some types, and often called: code binds them without a gate."""
 
 READS: dict[type, frozenset[str]] = {kind: one.reads for kind, one in BUILTIN_TYPES.items()}

@@ -15,23 +15,20 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from cellblock.errors import SourceRejected
-from cellblock.guard import growth, sizes, spelling, steps
+from cellblock.guard import sizes, spelling, steps
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.bounded import BY_NAME, found_in
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.calls import Calls
-from cellblock.guard.check import check
+from cellblock.guard.check import Program, check
 from cellblock.guard.classes import Classes
 from cellblock.guard.delegating import AsyncManager, Delegating, Manager
-from cellblock.guard.formatting import bound_format, bound_format_map
 from cellblock.guard.gates import Gates
 from cellblock.guard.imports import Importer, class_data, grants
 from cellblock.guard.matching import matcher
-from cellblock.guard.names import RESERVED, is_dunder
+from cellblock.guard.names import RESERVED, is_dunder, names
 from cellblock.guard.owndict import OwnDict
-from cellblock.guard.portions import hashed
 from cellblock.guard.printing import Input, Stream, printer
-from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.rewrite import BUILTINS
@@ -39,7 +36,8 @@ from cellblock.guard.signals import Ending
 from cellblock.guard.sources import Place, Source
 from cellblock.guard.standins import LongRange, Range, TypeOfTypes, TypeStandIn
 from cellblock.guard.stdlib.exponents import Decimal, Fraction
-from cellblock.guard.tables import BUILTIN_TYPES, Matching, Method, TypeAudit, audit, names
+from cellblock.guard.steps import hashed
+from cellblock.guard.tables import BUILTIN_TYPES, Matching, TypeAudit
 from cellblock.guard.temporary import Unkept, entering
 from cellblock.guard.trusted import Rows, Trusted
 from cellblock.guard.weights import PLAIN, hashable, light
@@ -49,32 +47,25 @@ from cellblock.policy import Policy
 NO_VALUE = object()
 """Result of a program without a last expression."""
 
+_RANGE = names("count index start step stop")
 _MAPPING = names("clear get items keys pop popitem setdefault update values")
-_OWN_TYPES: dict[type, frozenset[str]] = {
-    Globals: _MAPPING | names("copy"),
-    OwnDict: _MAPPING | names("copy"),
-    LongRange: names("count index start step stop"),
-    Input: names("read readline readlines name encoding closed isatty readable writable"),
-    Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
+_OWN_TYPES: dict[type, TypeAudit] = {
+    kind: TypeAudit(type=kind, reads=reads, constructable=kind is Range)
+    for kind, reads in {
+        Globals: _MAPPING | names("copy"),
+        OwnDict: _MAPPING | names("copy"),
+        Range: frozenset(),
+        range: _RANGE,
+        LongRange: _RANGE,
+        Input: names("read readline readlines name encoding closed isatty readable writable"),
+        Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
+    }.items()
 }
-
-
-def _text_method(kind: type, name: str) -> Method:
-    def make(world: World) -> Callable[..., Any]:
-        key = f"{kind.__name__} methods"
-        found = world.values.get(key) or growth.methods(kind, world.classes.texts)
-        world.values[key] = found
-        return found[name]
-
-    return Method(f"{kind.__name__}.{name}", make, exact=str.__str__ if kind is str else kind)
+"""What stands for Python's own types, and the streams."""
 
 
 _STANDING: dict[type, type] = {decimal.Decimal: Decimal, fractions.Fraction: Fraction}
 """Classes that stand for others."""
-_TEXT_METHODS: dict[type, dict[str, Any]] = {
-    kind: {name: _text_method(kind, name) for name in growth.methods(kind, [])} for kind in (str, bytes, bytearray)
-}
-_TO_BYTES = sizes.width(int.to_bytes)
 
 
 class World:
@@ -93,7 +84,7 @@ class World:
         """Functions of the host's whose attributes of these names are granted."""
         self.redirections: dict[str, list[Any]] = {"stdout": [], "stderr": []}
         self.trusted = Trusted(self)
-        self.types: dict[type, TypeAudit] = dict(BUILTIN_TYPES)
+        self.types: dict[type, TypeAudit] = BUILTIN_TYPES | _OWN_TYPES
         if self.policy.trusted:
             self.types = Rows(self.types, self.trusted.find)
         self._given: dict[type, TypeAudit] = {}
@@ -106,7 +97,6 @@ class World:
         self.calls = Calls(self)
         self.classes = Classes(self)
         self.delegating = Delegating(self.ending, self.classes.own)
-        self._grant_strings()
         self.gates = Gates(self)
         self.importer = Importer(self, self.policy)
         self.library = Library(self)
@@ -255,7 +245,7 @@ class World:
         """Write where code has redirected a stream to, or to the stream."""
         targets = self.redirections[stream]
         if targets:
-            targets[-1].write(text)
+            self.gates.read(targets[-1], "write()").write(text)
         else:
             self.write(stream, text)
 
@@ -356,29 +346,6 @@ class World:
         """The same for a function that the session may be opened without, the next time."""
         self.tools[name] = function
         self.bind_builtin(name, function)
-
-    def _grant_strings(self) -> None:
-        index = self.policy.format_index
-        text: dict[str, Any] = {
-            "format": lambda world, value: bound_format(value, index=index),
-            "format_map": lambda world, value: bound_format_map(value, index=index),
-        }
-        for textual in (str, bytes, bytearray):
-            own = _TEXT_METHODS[textual]
-            replaced = {**own, **(text if textual is str else {})}
-            self.types[textual] = audit(textual, but=replaced, subclassable=True, replaced=replaced)
-        static: dict[str, Any] = {"from_bytes": lambda world, kind: sizes.from_bytes(kind)}
-        replaced = {
-            "to_bytes": Method("int.to_bytes", lambda world: _TO_BYTES),
-            "from_bytes": lambda world, value: sizes.from_bytes(type(value)),
-        }
-        self.types[int] = audit(int, but=replaced, subclassable=True, replaced=replaced, static_replaced=static)
-        self.types[bool] = audit(bool, but=replaced, replaced=replaced, static_replaced=static)
-        for kind, reads in _OWN_TYPES.items():
-            self.types[kind] = TypeAudit(type=kind, reads=reads, constructable=False)
-        self.types[Range] = TypeAudit(type=Range, constructable=True)
-        self.types[range] = TypeAudit(type=range, reads=_OWN_TYPES[LongRange], constructable=False)
-        self.types[property] = audit(property, subclassable=True, also=names("fget fset fdel"))
 
     # ---------------------------------------------------------------------------------- types
 

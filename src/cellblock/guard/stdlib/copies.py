@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace
 from cellblock.guard.builtins import Globals
+from cellblock.guard.names import names
 from cellblock.guard.owndict import OwnDict
 from cellblock.guard.printing import Stream
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, TypeOfTypes, TypeStandIn
-from cellblock.guard.tables import ModuleAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -137,13 +138,11 @@ _DATA = names("builtins collections datetime decimal fractions uuid zoneinfo ran
 """Packages whose functions rebuild data."""
 
 
-def copy_of(world: World) -> Callable[[Any], Any]:
-    """`copy.copy`."""
+def _copy(world: World) -> Callable[[Any], Any]:
     return _Copier(world).shallow
 
 
-def deepcopy_of(world: World) -> Callable[..., Any]:
-    """`copy.deepcopy`."""
+def _deepcopy(world: World) -> Callable[..., Any]:
     copier = _Copier(world)
 
     def deepcopy(x: Any, memo: Any = None) -> Any:
@@ -154,16 +153,29 @@ def deepcopy_of(world: World) -> Callable[..., Any]:
     return deepcopy
 
 
-def audit_with(replace: Callable[[World], Any]) -> ModuleAudit:
-    """The audit of `copy`, which `replace` is a part of from 3.13."""
-    made: dict[str, Callable[[World], Any]] = {"copy": copy_of, "deepcopy": deepcopy_of}
-    if hasattr(copy, "replace"):
-        made["replace"] = replace
-    return ModuleAudit(
+def _replace(world: World) -> Callable[..., Any]:
+    """`copy.replace`, of Python 3.13 and later."""
+
+    def replaced(obj: Any, /, **changes: Any) -> Any:
+        if hasattr(type(obj), "__dataclass_fields__"):
+            return world.library.module("dataclasses")["replace"](obj, **changes)
+        if not world.classes.own(type(obj)) and type(obj) in world.host_types:
+            raise denied(f"{type(obj).__name__} cannot be copied")
+        function: Any = vars(copy)["replace"]
+        return function(obj, **changes)
+
+    return replaced
+
+
+_MADE = {"copy": _copy, "deepcopy": _deepcopy, "replace": _replace}
+
+AUDITS = (
+    ModuleAudit(
         name="copy",
         members=names("Error"),
-        replaced=made,
+        replaced={name: make for name, make in _MADE.items() if hasattr(copy, name)},
         types=(audit(copy.Error, subclassable=True),),
         note="objects of the host's are not copied; what code's own classes could say of how they are rebuilt, they "
         "cannot define",
-    )
+    ),
+)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import namespace
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import ModuleAudit, TypeAudit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -198,19 +199,12 @@ class _Parts:
         self.write = parts.append
 
 
-def _flag(name: str) -> Callable[[World], int]:
-    return lambda world: int(getattr(doctest, name))
-
-
 AUDITS = (
     ModuleAudit(
         name="doctest",
         members=names("TestResults"),
-        replaced={
-            "testmod": _testmod,
-            "run_docstring_examples": _run_examples,
-            **{name: _flag(name) for name in sorted(_FLAGS)},
-        },
+        instead={name: int(getattr(doctest, name)) for name in _FLAGS},
+        replaced={"testmod": _testmod, "run_docstring_examples": _run_examples},
         types=(
             TypeAudit(
                 type=doctest.TestResults, reads=names("failed attempted skipped count index"), constructable=False

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
-from cellblock.guard.portions import ticking
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
+from cellblock.guard.names import names
+from cellblock.guard.steps import ticking
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
@@ -29,19 +30,12 @@ _ITERATIONS = 1_000_000
 
 
 def _load(world: World) -> Callable[..., Any]:
-    loads = _loads(world)
-
-    def load(file: Any, **options: Any) -> Any:
-        return loads(world.gates.read(file, "read").read(), **options)
-
-    return load
+    return lambda file, **options: _loads(world.gates.read(file, "read()").read(), **options)
 
 
 def _dump(world: World) -> Callable[..., None]:
-    dumps = _dumps(world)
-
     def dump(value: Any, file: Any, **options: Any) -> None:
-        world.gates.read(file, "write").write(dumps(value, **options))
+        world.gates.read(file, "write()").write(_dumps(value, **options))
 
     return dump
 
@@ -64,33 +58,24 @@ class JSONEncoder(json.JSONEncoder):
 JSONEncoder.__module__, JSONEncoder.__qualname__ = "json.encoder", "JSONEncoder"
 
 
-def _dumps(world: World) -> Callable[..., str]:
-    def dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
-        for width in (options.get("indent"), *(options.get("separators") or ())):
-            sizes.require_narrow(width, 1000)
-        return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
-
-    return dumps
+def _dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
+    for width in (options.get("indent"), *(options.get("separators") or ())):
+        sizes.require_narrow(width, 1000)
+    return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
 
 
-def _loads(world: World) -> Callable[..., Any]:
-    def loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
-        return json.loads(s, cls=_of(json.JSONDecoder, cls), **options)
-
-    return loads
+def _loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
+    return json.loads(s, cls=_of(json.JSONDecoder, cls), **options)
 
 
 def _writer(world: World) -> Callable[..., Any]:
-    def writer(file: Any, *given: Any, **named: Any) -> Any:
-        return csv.writer(world.gates.read(file, "write"), *given, **named)
-
-    return writer
+    return lambda file, *given, **named: csv.writer(world.gates.read(file, "write()"), *given, **named)
 
 
 def _dict_writer(world: World) -> type:
     class DictWriter(csv.DictWriter):  # type: ignore[type-arg]
         def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-            super().__init__(world.gates.read(f, "write"), *given, **named)
+            super().__init__(world.gates.read(f, "write()"), *given, **named)
 
     DictWriter.__module__, DictWriter.__qualname__ = "csv", "DictWriter"
     world.grant_types({DictWriter: audit(DictWriter, but=["writer"], also=["fieldnames"], subclassable=True)})
@@ -134,57 +119,44 @@ def _pp(world: World) -> Callable[..., None]:
     return pp
 
 
-def _packing(name: str) -> Callable[[World], Callable[..., Any]]:
+def _packing(name: str) -> Callable[..., Any]:
     function = getattr(struct, name)
 
-    def make(world: World) -> Callable[..., Any]:
-        def packing(form: Any, *given: Any, **named: Any) -> Any:
-            sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
-            if struct.calcsize(form) > sizes.MAX_BYTES:
-                raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
-            found = function(form, *given, **named)
-            return ticking(found) if name == "iter_unpack" else found
+    def packing(form: Any, *given: Any, **named: Any) -> Any:
+        sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
+        if struct.calcsize(form) > sizes.MAX_BYTES:
+            raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
+        found = function(form, *given, **named)
+        return ticking(found) if name == "iter_unpack" else found
 
-        packing.__name__ = packing.__qualname__ = name
-        return packing
-
-    return make
+    return packing
 
 
 def _iter_unpack(world: World, structure: struct.Struct) -> Callable[[Any], Iterator[Any]]:
     return lambda buffer, /: ticking(structure.iter_unpack(buffer))
 
 
-def _hash_new(world: World) -> Callable[..., Any]:
-    def new(name: Any, *given: Any, **named: Any) -> Any:
-        if isinstance(name, str) and name.lower().startswith("shake"):
-            raise ValueError("digests of any length are not granted")
-        return hashlib.new(name, *given, **named)
-
-    return new
+def _hash_new(name: Any, *given: Any, **named: Any) -> Any:
+    if isinstance(name, str) and name.lower().startswith("shake"):
+        raise ValueError("digests of any length are not granted")
+    return hashlib.new(name, *given, **named)
 
 
-def _pbkdf2(world: World) -> Callable[..., bytes]:
-    def pbkdf2_hmac(hash_name: str, password: bytes, salt: bytes, iterations: int, dklen: int | None = None) -> bytes:
-        rounds = iterations * (1 if dklen is None else max(-(-dklen // 20), 1))
-        if rounds > _ITERATIONS:
-            raise OverflowError(f"{rounds:,} iterations: the most here are {_ITERATIONS:,} [size]")
-        return hashlib.pbkdf2_hmac(hash_name, password, salt, iterations, dklen)
-
-    return pbkdf2_hmac
+def _pbkdf2(hash_name: str, password: bytes, salt: bytes, iterations: int, dklen: int | None = None) -> bytes:
+    rounds = iterations * (1 if dklen is None else max(-(-dklen // 20), 1))
+    if rounds > _ITERATIONS:
+        raise OverflowError(f"{rounds:,} iterations: the most here are {_ITERATIONS:,} [size]")
+    return hashlib.pbkdf2_hmac(hash_name, password, salt, iterations, dklen)
 
 
-def _decompress(world: World) -> Callable[..., bytes]:
-    def decompress(data: Any, /, wbits: int = zlib.MAX_WBITS, bufsize: int = zlib.DEF_BUF_SIZE) -> bytes:
-        machine = zlib.decompressobj(wbits)
-        found = machine.decompress(data, sizes.MAX_BYTES)
-        if machine.unconsumed_tail:
-            raise MemoryError(f"more than {sizes.MAX_BYTES:,} bytes")
-        if not machine.eof:
-            raise zlib.error("Error -5 while decompressing data: incomplete or truncated stream")
-        return found
-
-    return decompress
+def _decompress(data: Any, /, wbits: int = zlib.MAX_WBITS, bufsize: int = zlib.DEF_BUF_SIZE) -> bytes:
+    machine = zlib.decompressobj(wbits)
+    found = machine.decompress(data, sizes.MAX_BYTES)
+    if machine.unconsumed_tail:
+        raise MemoryError(f"more than {sizes.MAX_BYTES:,} bytes")
+    if not machine.eof:
+        raise zlib.error("Error -5 while decompressing data: incomplete or truncated stream")
+    return found
 
 
 _HASHES = names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s sha3_224 sha3_256 sha3_384 sha3_512")
@@ -210,13 +182,8 @@ AUDITS = (
         name="json",
         calling=names("load dump loads dumps"),
         members=names("JSONDecodeError JSONDecoder"),
-        replaced={
-            "JSONEncoder": lambda world: JSONEncoder,
-            "load": _load,
-            "dump": _dump,
-            "loads": _loads,
-            "dumps": _dumps,
-        },
+        instead={"JSONEncoder": JSONEncoder, "loads": _loads, "dumps": _dumps},
+        replaced={"load": _load, "dump": _dump},
         types=(
             audit(json.JSONDecodeError, also=["msg", "doc", "pos", "lineno", "colno"], subclassable=True),
             audit(
@@ -250,7 +217,7 @@ AUDITS = (
     ModuleAudit(
         name="hashlib",
         members=_HASHES | names("algorithms_available algorithms_guaranteed"),
-        replaced={"pbkdf2_hmac": _pbkdf2, "new": _hash_new},
+        instead={"pbkdf2_hmac": _pbkdf2, "new": _hash_new},
         types=tuple(TypeAudit(type=kind, reads=_HASH_READS, constructable=False) for kind in _HASH_TYPES),
         note="file_digest reads files; scrypt and the digests of any length take what memory they are told",
     ),
@@ -271,7 +238,8 @@ AUDITS = (
             "reader DictReader Dialect excel excel_tab unix_dialect Error list_dialects get_dialect "
             "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
         ),
-        replaced={"writer": _writer, "DictWriter": _dict_writer, "Sniffer": lambda world: Sniffer},
+        instead={"Sniffer": Sniffer},
+        replaced={"writer": _writer, "DictWriter": _dict_writer},
         types=(
             TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
             TypeAudit(
@@ -280,12 +248,11 @@ AUDITS = (
             audit(
                 csv.DictReader, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True
             ),
-            audit(csv.Dialect, subclassable=True),
-            audit(csv.excel, subclassable=True),
-            audit(csv.excel_tab, subclassable=True),
-            audit(csv.unix_dialect, subclassable=True),
+            *(
+                audit(kind, subclassable=True)
+                for kind in (csv.Dialect, csv.excel, csv.excel_tab, csv.unix_dialect, csv.Error)
+            ),
             audit(Sniffer),
-            audit(csv.Error, subclassable=True),
         ),
         note="registering dialects changes them for the whole process",
     ),
@@ -302,9 +269,7 @@ AUDITS = (
     ModuleAudit(
         name="struct",
         members=names("error calcsize"),
-        replaced={
-            name: _packing(name) for name in ("pack", "unpack", "pack_into", "unpack_from", "iter_unpack", "Struct")
-        },
+        instead={name: _packing(name) for name in names("pack unpack pack_into unpack_from iter_unpack Struct")},
         types=(
             audit(struct.Struct, but=["iter_unpack"], replaced={"iter_unpack": _iter_unpack}),
             audit(struct.error, subclassable=True),
@@ -313,13 +278,14 @@ AUDITS = (
     ModuleAudit(
         name="pprint",
         members=names("isreadable isrecursive saferepr"),
-        replaced={"pformat": lambda world: _pformat, "pprint": _pprint, "pp": _pp},
+        instead={"pformat": _pformat},
+        replaced={"pprint": _pprint, "pp": _pp},
         note="PrettyPrinter writes to the host's output where it is given no stream",
     ),
     ModuleAudit(
         name="zlib",
         members=names("adler32 crc32 compress error"),
-        replaced={"decompress": _decompress},
+        instead={"decompress": _decompress},
         types=(audit(zlib.error, subclassable=True),),
     ),
 )

@@ -9,20 +9,18 @@ import math
 import operator
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import resolve_bases
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.bounded import found_in
-from cellblock.guard.members import listed
-from cellblock.guard.names import is_dunder
-from cellblock.guard.portions import ticking
+from cellblock.guard.names import is_dunder, names
 from cellblock.guard.refusal import denied
-from cellblock.guard.stdlib.hints import get_type_hints_of
-from cellblock.guard.steps import passing
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, public
+from cellblock.guard.signatures import get_type_hints_of
+from cellblock.guard.steps import passing, ticking
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, listed, public
 from cellblock.guard.weights import hashable, keyed, light, weighing
 
 if TYPE_CHECKING:
@@ -57,17 +55,14 @@ def _partial(world: World) -> type:
 
 
 def _reduce(world: World) -> Callable[..., Any]:
-    def reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
-        return functools.reduce(world.calls.given(function), passing(function, iterable), *initial)
-
-    return reduce
+    given = world.calls.given
+    return lambda function, iterable, /, *initial: functools.reduce(
+        given(function), passing(function, iterable), *initial
+    )
 
 
 def _cmp_to_key(world: World) -> Callable[..., Any]:
-    def cmp_to_key(mycmp: Any) -> Any:
-        return functools.cmp_to_key(world.calls.given(mycmp))
-
-    return cmp_to_key
+    return lambda mycmp: functools.cmp_to_key(world.calls.given(mycmp))
 
 
 def _lru_cache(world: World) -> Callable[..., Any]:
@@ -89,10 +84,6 @@ OF_C: dict[str, Callable[[World], Any]] = {
 """Functions of `functools` that Python has in C: what they are given to call passes the gate."""
 
 
-def _lru() -> type:
-    return type(functools.lru_cache(lambda: None))
-
-
 # ---------------------------------------------------------------------------------- itertools
 
 
@@ -108,83 +99,36 @@ def _chain(world: World) -> Callable[..., Iterator[Any]]:
     return chain
 
 
-def _zip_longest(world: World) -> Callable[..., Iterator[Any]]:
-    def zip_longest(*iterables: Any, fillvalue: Any = None) -> Iterator[Any]:
-        return ticking(itertools.zip_longest(*iterables, fillvalue=fillvalue))
-
-    return zip_longest
-
-
-def _accumulate(world: World) -> Callable[..., Iterator[Any]]:
-    def accumulate(iterable: Any, func: Any = None, *, initial: Any = None) -> Iterator[Any]:
-        return itertools.accumulate(passing(func, iterable), func, initial=initial)
-
-    return accumulate
+def _groupby(iterable: Any, key: Any = None) -> Iterator[Any]:
+    if key is not None:
+        return itertools.groupby(passing(key, iterable), keyed(key))
+    return itertools.groupby(map(light, iterable) if hasattr(type(iterable), "__iter__") else iterable)
 
 
-def _groupby(world: World) -> Callable[..., Iterator[Any]]:
-    def groupby(iterable: Any, key: Any = None) -> Iterator[Any]:
-        if key is not None:
-            return itertools.groupby(passing(key, iterable), keyed(key))
-        return itertools.groupby(map(light, iterable) if hasattr(type(iterable), "__iter__") else iterable)
-
-    return groupby
-
-
-def _filtering(name: str) -> Callable[[World], Any]:
+def _filtering(name: str) -> Callable[..., Iterator[Any]]:
     whole: Any = getattr(itertools, name)
-
-    def make(world: World) -> Any:
-        def filtering(function: Any, iterable: Any, /) -> Iterator[Any]:
-            found: Iterator[Any] = whole(function, passing(function, iterable))
-            return found
-
-        filtering.__name__ = filtering.__qualname__ = name
-        return filtering
-
-    return make
+    return lambda function, iterable, /: whole(function, passing(function, iterable))
 
 
-def _count(world: World) -> Callable[..., Iterator[Any]]:
-    def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
-        return ticking(itertools.count(start, step))
-
-    return count
-
-
-def _repeat(world: World) -> Callable[..., Iterator[Any]]:
-    def repeat(object: Any, times: int | None = None) -> Iterator[Any]:
-        if times is None:
-            return ticking(itertools.repeat(object))
-        found = itertools.repeat(object, times)
-        return found if times <= _QUICK else ticking(found)
-
-    return repeat
+def _repeat(object: Any, times: int | None = None) -> Iterator[Any]:
+    if times is None:
+        return ticking(itertools.repeat(object))
+    found = itertools.repeat(object, times)
+    return found if times <= _QUICK else ticking(found)
 
 
-def _cycle(world: World) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    def cycle(values: Iterable[Any]) -> Iterator[Any]:
-        return ticking(itertools.cycle(values))
-
-    return cycle
-
-
-def _many(function: Any, number: Callable[..., float]) -> Callable[[World], Any]:
+def _many(function: Any, number: Callable[..., float]) -> Callable[..., Iterator[Any]]:
     """A function that makes so `number` of combinations."""
 
-    def make(world: World) -> Any:
-        def bounded(*given: Any, **named: Any) -> Iterator[Any]:
-            pools = [one if isinstance(one, int) or one is None else _pool(one) for one in given]
-            for size in (*given, *named.values()):
-                if type(size) is int and size > sizes.MAX_ITEMS:
-                    raise MemoryError(f"combinations of {size:,} items [size]")
-            found = function(*pools, **named)
-            return found if number(*pools, **named) <= _QUICK else ticking(found)
+    def bounded(*given: Any, **named: Any) -> Iterator[Any]:
+        pools = [one if isinstance(one, int) or one is None else _pool(one) for one in given]
+        for size in (*given, *named.values()):
+            if type(size) is int and size > sizes.MAX_ITEMS:
+                raise MemoryError(f"combinations of {size:,} items [size]")
+        found = function(*pools, **named)
+        return found if number(*pools, **named) <= _QUICK else ticking(found)
 
-        bounded.__name__ = bounded.__qualname__ = function.__name__
-        return bounded
-
-    return make
+    return bounded
 
 
 def _pool(given: Any) -> tuple[Any, ...]:
@@ -211,10 +155,10 @@ def _with_replacement(pool: Any, r: int) -> float:
     return math.comb(min(len(pool) + max(r, 0), 2000), min(max(r, 0), 2000))
 
 
-def _counted(name: str) -> Callable[[World], Callable[..., Any]]:
+def _counted(name: str) -> Callable[..., Any]:
     """A function that makes as much at once as its second argument says."""
     function = sizes.narrow(getattr(itertools, name), 1_000_000)
-    return lambda world: lambda iterable, n=2, /, **options: function(iterable, n, **options)
+    return lambda iterable, n=2, /, **options: function(iterable, n, **options)
 
 
 _REPLACED = names("chain count cycle repeat product permutations combinations zip_longest")
@@ -263,24 +207,22 @@ def _methodcaller(world: World) -> Callable[..., Any]:
     return methodcaller
 
 
-def _in_place(by: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]) -> Callable[[World], Any]:
-    return lambda world: lambda a, b: function(a, by(a, b))
-
-
-def _weighing(name: str, look: Callable[[Any], Any] = light) -> Callable[[World], Any]:
-    function = weighing(getattr(operator, name), look)
-    return lambda world: function
+def _in_place(by: Callable[[Any, Any], Any], function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: function(a, by(a, b))
 
 
 _SIZED = {
-    **{name: _weighing(name) for name in names("eq ne lt le gt ge sub and_ or_ xor isub iand ior ixor")},
-    **{name: _weighing(name, hashable) for name in names("getitem setitem delitem")},
-    "contains": lambda world: lambda a, b: found_in(b, a),
-    "indexOf": lambda world: lambda a, b: operator.indexOf(a, light(b)),
-    "mul": lambda world: sizes.multiply,
-    "pow": lambda world: lambda a, b: sizes.power(a, b),
-    "lshift": lambda world: sizes.shift,
-    "mod": lambda world: sizes.modulo,
+    **{
+        name: weighing(getattr(operator, name))
+        for name in names("eq ne lt le gt ge sub and_ or_ xor isub iand ior ixor")
+    },
+    **{name: weighing(getattr(operator, name), hashable) for name in names("getitem setitem delitem")},
+    "contains": lambda a, b: found_in(b, a),
+    "indexOf": lambda a, b: operator.indexOf(a, light(b)),
+    "mul": sizes.multiply,
+    "pow": lambda a, b: sizes.power(a, b),
+    "lshift": sizes.shift,
+    "mod": sizes.modulo,
     "imul": _in_place(sizes.multiply_by, operator.imul),
     "ipow": _in_place(sizes.power_by, operator.ipow),
     "ilshift": _in_place(sizes.shift_by, operator.ilshift),
@@ -313,10 +255,6 @@ def _abc_meta(world: World) -> type:
     return world.classes.metaclass(abc.ABCMeta)
 
 
-def _as_it_is(world: World) -> Callable[[Any], Any]:
-    return lambda value: value
-
-
 def _runtime_checkable(world: World) -> Callable[[type], type]:
     def runtime_checkable(cls: Any) -> type:
         if not isinstance(cls, type) or not world.classes.own(cls):
@@ -326,14 +264,11 @@ def _runtime_checkable(world: World) -> Callable[[type], type]:
     return runtime_checkable
 
 
-def _overload(world: World) -> Callable[[Any], Any]:
-    def overload(function: Any) -> Any:
-        def overloaded(*_: Any, **__: Any) -> Any:
-            raise NotImplementedError("You should not call an overloaded function.")
+def _overload(function: Any) -> Any:
+    def overloaded(*_: Any, **__: Any) -> Any:
+        raise NotImplementedError("You should not call an overloaded function.")
 
-        return overloaded
-
-    return overload
+    return overloaded
 
 
 _NOT_TYPING = names(
@@ -345,31 +280,15 @@ _REPLACED_TYPING: dict[str, Callable[[World], Any]] = {
     "get_origin": lambda world: lambda tp: world.told(typing.get_origin(tp)),
     "get_args": lambda world: lambda tp: world.told(typing.get_args(tp)),
     "get_type_hints": get_type_hints_of,
-    "overload": _overload,
-    "final": _as_it_is,
-    "override": _as_it_is,
-    "no_type_check": _as_it_is,
     "runtime_checkable": _runtime_checkable,
 }
-_T = typing.TypeVar("_T")
+_T, _typing = typing.TypeVar("_T"), vars(typing)
 _ALIASES = {
     type(one)
     for one in (
-        vars(typing)["List"],
-        vars(typing)["List"][int],
-        vars(typing)["Optional"],
-        vars(typing)["Optional"][int],
-        vars(typing)["Callable"],
-        vars(typing)["Callable"][[int], int],
-        vars(typing)["Tuple"],
-        typing.Annotated[int, 1],
-        typing.Any,
-        typing.Union,
-        tuple,
-        typing.Literal[1],
-        vars(typing)["Protocol"][_T],
-        typing.NewType("_N", int),
-        vars(typing)["Union"][int, str],
+        *(_typing["List"], _typing["List"][int], _typing["Optional"], _typing["Optional"][int], _typing["Tuple"]),
+        *(_typing["Callable"], _typing["Callable"][[int], int], _typing["Union"][int, str], _typing["Protocol"][_T]),
+        *(typing.Annotated[int, 1], typing.Any, typing.Union, typing.Literal[1], typing.NewType("_N", int)),
     )
 } - {type}
 
@@ -405,28 +324,18 @@ _KINDS = names(
 
 AUDITS = (
     ModuleAudit(
-        name="functools",
-        written=True,
-        members=names("cache cached_property cmp_to_key lru_cache partial partialmethod reduce singledispatch")
-        | names("singledispatchmethod total_ordering update_wrapper wraps WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"),
-        types=(
-            TypeAudit(type=functools.partial, constructable=False),
-            audit(_lru(), constructable=False),
-            TypeAudit(type=type(functools.cmp_to_key(lambda a, b: 0)), constructable=False),
-            audit(vars(functools)["_CacheInfo"], constructable=False),
-        ),
-    ),
-    ModuleAudit(
         name="itertools",
         calling=names("accumulate groupby") | _FILTERING,
         members=_PLAIN_ITERTOOLS,
-        replaced={
-            "chain": _chain,
-            "zip_longest": _zip_longest,
-            "count": _count,
+        replaced={"chain": _chain},
+        instead={
+            "zip_longest": lambda *given, fillvalue=None: ticking(itertools.zip_longest(*given, fillvalue=fillvalue)),
+            "count": lambda start=0, step=1: ticking(itertools.count(start, step)),
             "repeat": _repeat,
-            "cycle": _cycle,
-            "accumulate": _accumulate,
+            "cycle": lambda values: ticking(itertools.cycle(values)),
+            "accumulate": lambda iterable, func=None, *, initial=None: itertools.accumulate(
+                passing(func, iterable), func, initial=initial
+            ),
             "groupby": _groupby,
             **{name: _filtering(name) for name in _FILTERING},
             **{name: _counted(name) for name in _COUNTED},
@@ -451,15 +360,8 @@ AUDITS = (
         calling=names("call"),
         members=listed("operator"),
         refused=frozenset(),
-        replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller, **_SIZED},
-    ),
-    ModuleAudit(
-        name="contextlib",
-        written=True,
-        members=names("contextmanager asynccontextmanager suppress nullcontext closing aclosing ExitStack")
-        | names("AsyncExitStack ContextDecorator AsyncContextDecorator AbstractContextManager")
-        | names("AbstractAsyncContextManager redirect_stdout redirect_stderr"),
-        note="chdir moves the process",
+        instead=_SIZED,
+        replaced={"attrgetter": _attrgetter, "methodcaller": _methodcaller},
     ),
     ModuleAudit(
         name="abc",
@@ -479,6 +381,12 @@ AUDITS = (
         name="typing",
         members=listed("typing"),
         refused=_NOT_TYPING,
+        instead={
+            "overload": _overload,
+            "final": lambda value: value,
+            "override": lambda value: value,
+            "no_type_check": lambda value: value,
+        },
         replaced=_REPLACED_TYPING,
         types=(
             audit(typing.Generic, subclassable=True),

@@ -16,11 +16,11 @@ from itertools import starmap
 from typing import Any
 
 from cellblock.guard.bounded import FORMS
-from cellblock.guard.members import listed
-from cellblock.guard.portions import fed, ticking
+from cellblock.guard.names import names
 from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, multiply, require_digits
 from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.steps import fed, ticking
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed
 
 _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"
@@ -30,21 +30,17 @@ def _is_error(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, ArithmeticError)
 
 
-def _bounded(function: Callable[..., Any], largest: int) -> Callable[[Any], object]:
+def _bounded(function: Callable[..., Any], largest: int) -> Callable[..., Any]:
     """A function whose integer arguments are no larger than this."""
 
-    def make(world: Any) -> object:
-        def bounded(*given: Any) -> Any:
-            for one in given:
-                if isinstance(one, int) and one > largest:
-                    raise OverflowError(f"{function.__name__}() of {one:,}: the largest here is {largest:,} [size]")
-            return function(*given)
+    def bounded(*given: Any) -> Any:
+        for one in given:
+            if isinstance(one, int) and one > largest:
+                raise OverflowError(f"{function.__name__}() of {one:,}: the largest here is {largest:,} [size]")
+        return function(*given)
 
-        bounded.__name__ = bounded.__qualname__ = function.__name__
-        bounded.__doc__ = function.__doc__
-        return bounded
-
-    return make
+    bounded.__doc__ = function.__doc__
+    return bounded
 
 
 _MATH = {name: _bounded(getattr(math, name), _LARGEST_FACTORIAL) for name in ("factorial", "comb", "perm")}
@@ -52,47 +48,32 @@ _MATH = {name: _bounded(getattr(math, name), _LARGEST_FACTORIAL) for name in ("f
 _DIVISOR_STEPS = 100_000_000_000
 
 
-def _divisors(name: str) -> Callable[[Any], object]:
+def _divisors(name: str) -> Callable[..., int]:
     """`gcd` and `lcm`, two numbers at a time."""
     function = getattr(math, name)
 
-    def make(world: Any) -> object:
-        def pairwise(*integers: Any) -> int:
-            found = 0 if name == "gcd" else 1
-            for one in map(operator.index, integers):
-                bits = found.bit_length(), one.bit_length()
-                if bits[0] * bits[1] > _DIVISOR_STEPS or (name == "lcm" and sum(bits) > MAX_BITS):
-                    raise OverflowError(f"{name}() of {max(bits):,} bits [size]")
-                found = function(found, one)
-            return found
+    def pairwise(*integers: Any) -> int:
+        found = 0 if name == "gcd" else 1
+        for one in map(operator.index, integers):
+            bits = found.bit_length(), one.bit_length()
+            if bits[0] * bits[1] > _DIVISOR_STEPS or (name == "lcm" and sum(bits) > MAX_BITS):
+                raise OverflowError(f"{name}() of {max(bits):,} bits [size]")
+            found = function(found, one)
+        return found
 
-        pairwise.__name__ = pairwise.__qualname__ = name
-        return pairwise
-
-    return make
+    return pairwise
 
 
-def _prod(world: Any) -> Callable[..., Any]:
-    def prod(iterable: Any, /, *, start: Any = 1) -> Any:
-        total = start
-        for one in iterable:
-            total = multiply(total, one)
-        return total
-
-    return prod
+def _prod(iterable: Any, /, *, start: Any = 1) -> Any:
+    total = start
+    for one in iterable:
+        total = multiply(total, one)
+    return total
 
 
-def _walked(function: Callable[..., Any]) -> Callable[[Any], Any]:
+def _walked(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that goes through its first argument, which passes through Python."""
-
-    def make(world: Any) -> Any:
-        def walked(values: Any, /, *given: Any) -> Any:
-            return function(ticking(values), *given)
-
-        walked.__name__ = walked.__qualname__ = function.__name__
-        return walked
-
-    return make
+    return lambda values, /, *given: function(ticking(values), *given)
 
 
 def _many(name: str, which: int) -> Callable[[Any], object]:
@@ -105,34 +86,22 @@ def _many(name: str, which: int) -> Callable[[Any], object]:
                 raise MemoryError(f"{name}() of {count:,} [size]")
             return getattr(world.values["random"], name)(*given, **named)
 
-        made.__name__ = made.__qualname__ = name
         return made
 
     return make
 
 
-def _ordered(name: str) -> Callable[[Any], Any]:
+def _ordered(name: str) -> Callable[..., Any]:
     """A function of statistics that sorts its data in C, which is sorted in steps before."""
     function = getattr(statistics, name)
-
-    def make(world: Any) -> Any:
-        def ordered(data: Any, *given: Any, **named: Any) -> Any:
-            return function(FORMS[sorted](data), *given, **named)
-
-        ordered.__name__ = ordered.__qualname__ = name
-        return ordered
-
-    return make
+    return lambda data, *given, **named: function(FORMS[sorted](data), *given, **named)
 
 
-def _sumprod(world: Any) -> Callable[..., Any]:
-    def sumprod(p: Any, q: Any, /) -> Any:
-        p, q = [*fed(p)], [*fed(q)]
-        if all(type(one) is not int or one.bit_length() < LARGE_BITS for one in (*p, *q)):
-            return math.sumprod(p, q)  # type: ignore[attr-defined,unused-ignore]
-        return sum(starmap(multiply, zip(p, q, strict=True)))
-
-    return sumprod
+def _sumprod(p: Any, q: Any, /) -> Any:
+    p, q = [*fed(p)], [*fed(q)]
+    if all(type(one) is not int or one.bit_length() < LARGE_BITS for one in (*p, *q)):
+        return math.sumprod(p, q)  # type: ignore[attr-defined,unused-ignore]
+    return sum(starmap(multiply, zip(p, q, strict=True)))
 
 
 _STATISTICS = {
@@ -243,44 +212,34 @@ def bound_decimals() -> None:
     decimal.setcontext(_bounded_context(decimal.getcontext()))
 
 
-def _getcontext(world: Any) -> Callable[[], BoundedContext]:
-    def getcontext() -> BoundedContext:
-        found = decimal.getcontext()
-        if type(found) is not BoundedContext:
-            decimal.setcontext(_bounded_context(found))
-        return decimal.getcontext()  # type: ignore[return-value]
-
-    return getcontext
+def _getcontext() -> BoundedContext:
+    found = decimal.getcontext()
+    if type(found) is not BoundedContext:
+        decimal.setcontext(_bounded_context(found))
+    return decimal.getcontext()  # type: ignore[return-value]
 
 
-def _setcontext(world: Any) -> Callable[[Any], None]:
-    def setcontext(context: Any, /) -> None:
-        if type(context) is not BoundedContext:
-            raise TypeError("optional argument must be a context")
-        decimal.setcontext(context)
-
-    return setcontext
+def _setcontext(context: Any, /) -> None:
+    if type(context) is not BoundedContext:
+        raise TypeError("optional argument must be a context")
+    decimal.setcontext(context)
 
 
-def _localcontext(world: Any) -> Callable[..., Any]:
-    current = _getcontext(world)
+def _localcontext(ctx: Any = None, **changes: Any) -> Any:
+    inner = _bounded_context(_getcontext() if ctx is None else ctx)
+    for name, value in changes.items():
+        setattr(inner, name, value)
+    return _within(inner)
 
-    def localcontext(ctx: Any = None, **changes: Any) -> Any:
-        inner = _bounded_context(current() if ctx is None else ctx)
-        for name, value in changes.items():
-            setattr(inner, name, value)
-        return local(inner)
 
-    @contextmanager
-    def local(inner: BoundedContext) -> Iterator[BoundedContext]:
-        outer = current()
-        decimal.setcontext(inner)
-        try:
-            yield inner
-        finally:
-            decimal.setcontext(outer)
-
-    return localcontext
+@contextmanager
+def _within(inner: BoundedContext) -> Iterator[BoundedContext]:
+    outer = _getcontext()
+    decimal.setcontext(inner)
+    try:
+        yield inner
+    finally:
+        decimal.setcontext(outer)
 
 
 def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
@@ -299,7 +258,6 @@ def _bits(name: str, per: int) -> Callable[[Any], object]:
                 raise OverflowError(f"{name}() of {n:,} [size]")
             return getattr(world.values["random"], name)(n)
 
-        drawn.__name__ = drawn.__qualname__ = name
         return drawn
 
     return make
@@ -310,13 +268,13 @@ AUDITS = (
         name="math",
         members=listed("math") - {"sumprod"},
         refused=frozenset(),
-        replaced=_MATH,
+        instead=_MATH,
     ),
     ModuleAudit(name="cmath", members=listed("cmath"), refused=frozenset()),
     ModuleAudit(
         name="statistics",
         members=listed("statistics") - _STATISTICS.keys(),
-        replaced=_STATISTICS,
+        instead=_STATISTICS,
         refused=names("kde_random"),
         note="what draws from the host's generator draws from the world's, or is left out",
         types=(
@@ -326,7 +284,7 @@ AUDITS = (
     ),
     ModuleAudit(
         name="fractions",
-        replaced={"Fraction": lambda world: Fraction},
+        instead={"Fraction": Fraction},
         types=(
             audit(fractions.Fraction, constructable=False),
             replace(audit(fractions.Fraction, subclassable=True), type=Fraction),
@@ -337,15 +295,14 @@ AUDITS = (
     ModuleAudit(
         name="decimal",
         members=names(
-            "DecimalTuple DecimalException Clamped InvalidOperation DivisionByZero "
-            "Inexact "
-            "Rounded Subnormal Overflow Underflow FloatOperation DivisionImpossible InvalidContext ConversionSyntax "
-            "DivisionUndefined ROUND_DOWN ROUND_HALF_UP ROUND_HALF_EVEN ROUND_CEILING ROUND_FLOOR ROUND_UP "
-            "ROUND_HALF_DOWN ROUND_05UP MAX_PREC MAX_EMAX MIN_EMIN MIN_ETINY"
+            "DecimalTuple DecimalException Clamped InvalidOperation DivisionByZero Inexact Rounded Subnormal "
+            "Overflow Underflow FloatOperation DivisionImpossible InvalidContext ConversionSyntax DivisionUndefined "
+            "ROUND_DOWN ROUND_HALF_UP ROUND_HALF_EVEN ROUND_CEILING ROUND_FLOOR ROUND_UP ROUND_HALF_DOWN "
+            "ROUND_05UP MAX_PREC MAX_EMAX MIN_EMIN MIN_ETINY"
         ),
-        replaced={
-            "Decimal": lambda world: Decimal,
-            "Context": lambda world: BoundedContext,
+        instead={
+            "Decimal": Decimal,
+            "Context": BoundedContext,
             "getcontext": _getcontext,
             "setcontext": _setcontext,
             "localcontext": _localcontext,

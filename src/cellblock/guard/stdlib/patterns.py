@@ -7,14 +7,13 @@ that is not decided so multiplies the ways, and a repeat of something undecided 
 number of ways is bounded by `2 ** (constant + degree * log2(n) + rate * n)` for a text of n characters; the bound is
 never too low, often too high. What it takes for too much is not refused but tried elsewhere first: `rehearsal`.
 
-The characters that a choice looks at are sets over an alphabet of ASCII and, for the rest, of the regions between the
-characters that the pattern names, each in four kinds: digit, letter, space, other.
+The characters that a choice looks at are sets over an alphabet of ASCII and, for the rest, of four kinds: digit,
+letter, space, other.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 from math import inf, log2
@@ -74,7 +73,7 @@ def longest(pattern: str | bytes, flags: int, *, anchored: bool = False) -> floa
     except (re.error, RecursionError, OverflowError, ValueError, TypeError):
         return inf  # `re` says what is wrong
     try:
-        steps = _Judge(tree.state.flags, _named(tree)).steps(tree, anchored)
+        steps = _Judge(tree.state.flags).steps(tree, anchored)
     except RecursionError:
         return 0
     fitting = [power for power in range(_LONGEST + 1) if steps.at(1 << power) <= BUDGET]
@@ -88,14 +87,10 @@ def longest(pattern: str | bytes, flags: int, *, anchored: bool = False) -> floa
 
 
 class _Judge:
-    """Bounds the steps of one pattern. `ends`: the characters beyond ASCII that it names, in order."""
+    """Bounds the steps of one pattern."""
 
-    def __init__(self, flags: int, ends: list[int]) -> None:
+    def __init__(self, flags: int) -> None:
         self._flags = flags
-        self._ends = ends
-        regions = len(ends) + 1
-        self._every = (1 << (128 + 4 * regions)) - 1
-        self._kinds = [sum(1 << (128 + 4 * region + kind) for region in range(regions)) for kind in range(4)]
         self._leaves = 1
 
     def steps(self, tree: Any, anchored: bool) -> Bound:
@@ -135,11 +130,11 @@ class _Judge:
         if op is _c.SUBPATTERN:
             return self._sequence(list(value[3]), follow, (flags | value[1]) & ~value[2])
         if op is getattr(_c, "ATOMIC_GROUP", None):
-            return _ONE, self._sequence(list(value), _Follow(self._every, True), flags)[1]
+            return _ONE, self._sequence(list(value), _Follow(_EVERY, True), flags)[1]
         if op is _c.BRANCH:
             return self._branches([list(one) for one in value[1]], follow, flags)
         if op in _LOOKS:
-            return _ONE, self._sequence(list(value[1]), _Follow(self._every, True), flags)[1]
+            return _ONE, self._sequence(list(value[1]), _Follow(_EVERY, True), flags)[1]
         if op is _c.GROUPREF_EXISTS:
             return self._branches([list(one) for one in value[1:] if one is not None], follow, flags)
         return _ONE, _LINEAR if op is _c.GROUPREF else _ONE
@@ -212,21 +207,21 @@ class _Judge:
             return follow
         if op is getattr(_c, "FAILURE", None):
             return _Follow(0)
-        return _Follow(self._every, True)
+        return _Follow(_EVERY, True)
 
     # ------------------------------------------------------------------------------ characters
 
     def _set(self, op: Any, value: Any, flags: int) -> int:
         """No fewer than the characters that an item matches."""
         if op is _c.ANY:
-            return self._every if flags & re.DOTALL else self._every & ~(1 << 10)
+            return _EVERY if flags & re.DOTALL else _EVERY & ~(1 << 10)
         if op is _c.LITERAL:
             return self._folded(self._of(value, value), flags)
         if op is _c.NOT_LITERAL:
-            return self._every & ~(self._of(value, value) if value < 128 else 0)
+            return _EVERY & ~(self._of(value, value) if value < 128 else 0)
         parts = list(value)
         if parts and parts[0][0] is _c.NEGATE:
-            return self._every & ~self._surely(parts[1:], flags)
+            return _EVERY & ~self._surely(parts[1:], flags)
         found = 0
         for kind, part in parts:
             if kind is _c.LITERAL:
@@ -254,30 +249,27 @@ class _Judge:
 
     def _of(self, low: int, high: int) -> int:
         found = self._ascii(low, high)
-        if high >= 128:
-            first, last = (bisect_right(self._ends, one) for one in (max(low, 128), high))
-            found |= ((1 << (4 * (last - first + 1))) - 1) << (128 + 4 * first)
-        return found
+        if high < 128:
+            return found
+        return found | (_kind_of(chr(high)) if low == high and self._flags & re.UNICODE else _BEYOND)
 
     def _category(self, category: Any, flags: int) -> int:
         name = str(category).rpartition("CATEGORY_")[2].replace("UNI_", "").replace("LOC_", "")
         bare = name.replace("NOT_", "")
         if flags & re.LOCALE or bare not in _ASCII:
-            return self._every
+            return _EVERY
         found = _ASCII[bare]
         if not flags & re.ASCII:
-            for kind in _KINDS[bare]:
-                found |= self._kinds[kind]
-        return self._every & ~found if "NOT_" in name else found
+            found |= _KINDS[bare]
+        return _EVERY & ~found if "NOT_" in name else found
 
     def _folded(self, characters: int, flags: int) -> int:
         if not flags & re.IGNORECASE:
             return characters
         letters = characters & _LETTERS
-        beyond = self._every >> 128 << 128
         if letters:
-            characters |= (letters & _UPPER) << 32 | (letters & _LOWER) >> 32 | beyond
-        return characters | beyond | _LETTERS if characters & beyond else characters
+            characters |= (letters & _UPPER) << 32 | (letters & _LOWER) >> 32 | _BEYOND
+        return characters | _BEYOND | _LETTERS if characters & _BEYOND else characters
 
 
 def _mask(test: Any) -> int:
@@ -291,8 +283,17 @@ _ASCII = {
     "SPACE": _mask(str.isspace),
     "WORD": _mask(lambda one: one.isalnum() or one == "_"),
 }
-_KINDS = {"DIGIT": (0,), "WORD": (0, 1), "SPACE": (2,)}
-"""The kinds beyond ASCII: digit, letter, space, other."""
+_DIGIT, _LETTER, _SPACE, _OTHER = (1 << place for place in range(128, 132))
+"""The kinds beyond ASCII."""
+_BEYOND = _DIGIT | _LETTER | _SPACE | _OTHER
+_EVERY = (1 << 132) - 1
+_KINDS = {"DIGIT": _DIGIT, "WORD": _DIGIT | _LETTER, "SPACE": _SPACE}
+
+
+def _kind_of(character: str) -> int:
+    if character.isdecimal():
+        return _DIGIT
+    return _LETTER if character.isalnum() else _SPACE if character.isspace() else _OTHER
 
 
 def _is_nullable(item: Any) -> bool:
@@ -331,19 +332,6 @@ def _walk(items: Any) -> Iterator[Any]:
         yield item
         for inner in _inner(item):
             yield from _walk(inner)
-
-
-def _named(tree: Any) -> list[int]:
-    """Ends of the regions beyond ASCII: each character that is named is one of its own."""
-    ends: set[int] = set()
-    for op, value in _walk(tree):
-        parts = list(value) if op is _c.IN else [(op, value)]
-        for kind, part in parts:
-            if kind in (_c.LITERAL, _c.NOT_LITERAL):
-                ends |= {part, part + 1}
-            elif kind is _c.RANGE:
-                ends |= {part[0], part[1] + 1}
-    return sorted(end for end in ends if end > 128)
 
 
 def _fails_late(items: list[Any]) -> bool:

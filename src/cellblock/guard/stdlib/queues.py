@@ -14,10 +14,11 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import exact
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import MAX_BYTES
-from cellblock.guard.stdlib.exact import exact
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 0.02
 _LONGEST_LITERAL = 10_000_000
 _DEEPEST_LITERAL = 150
+_LENGTHS = names(
+    "maxlevel maxtuple maxlist maxarray maxdict maxset maxfrozenset maxdeque maxstring maxlong maxother"
+)
 _QUEUE = names("put get put_nowait get_nowait qsize empty full task_done join maxsize queue unfinished_tasks")
 
 
@@ -71,48 +75,35 @@ def _queue(name: str) -> Callable[[World], type]:
     return make
 
 
-def _ref(world: World) -> Callable[[Any], Any]:
-    def ref(value: Any, callback: None = None, /) -> Any:
-        if callback is not None:
-            raise denied("callbacks of weak references run wherever an object is dropped", "class")
-        return weakref.ref(value)
-
-    return ref
+def _ref(value: Any, callback: None = None, /) -> Any:
+    if callback is not None:
+        raise denied("callbacks of weak references run wherever an object is dropped", "class")
+    return weakref.ref(value)
 
 
-def _drawn(name: str) -> Callable[[World], Any]:
+def _drawn(name: str) -> Callable[..., Any]:
     function = getattr(secrets, name)
 
-    def make(world: World) -> Any:
-        def drawn(size: Any = None, /) -> Any:
-            if isinstance(size, int) and size > MAX_BYTES // 8:
-                raise OverflowError(f"{name}() of {size:,} [size]")
-            return function(size)
+    def drawn(size: Any = None, /) -> Any:
+        if isinstance(size, int) and size > MAX_BYTES // 8:
+            raise OverflowError(f"{name}() of {size:,} [size]")
+        return function(size)
 
-        drawn.__name__ = drawn.__qualname__ = name
-        return drawn
-
-    return make
+    return drawn
 
 
-def _literal_eval(world: World) -> Callable[[str], Any]:
-    def literal_eval(node_or_string: str) -> Any:
-        text = exact(node_or_string)
-        if type(text) is not str:
-            raise TypeError("literal_eval() takes a text here")
-        depth = deepest = 0
-        for one in text:
-            depth += (one in "([{") - (one in ")]}")
-            deepest = max(deepest, depth)
-        if (
-            len(text) > _LONGEST_LITERAL
-            or deepest > _DEEPEST_LITERAL
-            or "----" in text.replace(" ", "").replace("+", "-")
-        ):
-            raise denied("a literal that is too long or too deeply nested", "size")
-        return ast.literal_eval(text)
-
-    return literal_eval
+def _literal_eval(node_or_string: str) -> Any:
+    text = exact(node_or_string)
+    if type(text) is not str:
+        raise TypeError("literal_eval() takes a text here")
+    depth = deepest = 0
+    for one in text:
+        depth += (one in "([{") - (one in ")]}")
+        deepest = max(deepest, depth)
+    signs = "----" in text.replace(" ", "").replace("+", "-")
+    if len(text) > _LONGEST_LITERAL or deepest > _DEEPEST_LITERAL or signs:
+        raise denied("a literal that is too long or too deeply nested", "size")
+    return ast.literal_eval(text)
 
 
 AUDITS = (
@@ -140,7 +131,7 @@ AUDITS = (
     ModuleAudit(
         name="weakref",
         members=names("WeakValueDictionary WeakKeyDictionary WeakSet"),
-        replaced={"ref": _ref},
+        instead={"ref": _ref},
         types=(
             TypeAudit(type=weakref.ref, constructable=False),
             *(
@@ -160,26 +151,15 @@ AUDITS = (
         name="secrets",
         note="SystemRandom draws without bounds",
         members=names("choice randbelow compare_digest"),
-        replaced={name: _drawn(name) for name in ("token_bytes", "token_hex", "token_urlsafe")}
-        | {"randbits": _drawn("randbits")},
+        instead={name: _drawn(name) for name in ("token_bytes", "token_hex", "token_urlsafe", "randbits")},
     ),
     ModuleAudit(name="keyword", members=names("kwlist softkwlist iskeyword issoftkeyword")),
     ModuleAudit(
         name="reprlib",
         members=names("repr recursive_repr Repr"),
-        types=(
-            audit(
-                reprlib.Repr,
-                also=names(
-                    "maxlevel maxtuple maxlist maxarray maxdict maxset maxfrozenset maxdeque maxstring maxlong maxother"
-                ),
-                writes=names(
-                    "maxlevel maxtuple maxlist maxarray maxdict maxset maxfrozenset maxdeque maxstring maxlong maxother"
-                ),
-            ),
-        ),
+        types=(audit(reprlib.Repr, also=_LENGTHS, writes=_LENGTHS),),
     ),
     ModuleAudit(
-        name="ast", replaced={"literal_eval": _literal_eval}, note="literals alone: trees are what compilers take"
+        name="ast", instead={"literal_eval": _literal_eval}, note="literals alone: trees are what compilers take"
     ),
 )

@@ -1,4 +1,4 @@
-"""Stand-ins for modules that report on a program: traceback, inspect, timeit; and the audit of logging."""
+"""Stand-ins for modules that report on a program: traceback, inspect, timeit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.signatures import signature_of
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
@@ -39,38 +40,22 @@ def _error(given: tuple[Any, ...]) -> BaseException | None:
     return next((one for one in given if isinstance(one, BaseException)), None)
 
 
-def _format_exc(world: World) -> Callable[..., str]:
-    def format_exc(*_: Any, chain: bool = True) -> str:
-        return shown(sys.exception(), chain=chain)
-
-    return format_exc
+def _print(world: World, text: str, file: Any) -> None:
+    world.builtins["print"](text, end="", file=world.streams["stderr"] if file is None else file)
 
 
 def _print_exc(world: World) -> Callable[..., None]:
     def print_exc(*_: Any, file: Any = None, chain: bool = True) -> None:
-        text = shown(sys.exception(), chain=chain)
-        world.builtins["print"](text, end="", file=world.streams["stderr"] if file is None else file)
+        _print(world, shown(sys.exception(), chain=chain), file)
 
     return print_exc
 
 
-def _format_exception(world: World) -> Callable[..., list[str]]:
-    def format_exception(*given: Any, chain: bool = True, **_: Any) -> list[str]:
-        return shown(_error(given), chain=chain).splitlines(keepends=True)
-
-    return format_exception
-
-
 def _print_exception(world: World) -> Callable[..., None]:
     def print_exception(*given: Any, file: Any = None, chain: bool = True, **_: Any) -> None:
-        text = shown(_error(given), chain=chain)
-        world.builtins["print"](text, end="", file=world.streams["stderr"] if file is None else file)
+        _print(world, shown(_error(given), chain=chain), file)
 
     return print_exception
-
-
-def _exception_only(world: World) -> Callable[..., list[str]]:
-    return lambda *given: traceback.format_exception_only(light(_error(given)))
 
 
 # ------------------------------------------------------------------------------------ inspect
@@ -150,42 +135,25 @@ def _repeat(world: World) -> Callable[..., list[float]]:
     return repeat
 
 
-def _is(kind: type) -> Callable[[World], Any]:
-    return lambda world: lambda value: isinstance(value, kind)
-
-
 AUDITS = (
     ModuleAudit(
-        name="logging",
-        written=True,
-        members=names(
-            "CRITICAL ERROR WARNING WARN INFO DEBUG NOTSET FATAL debug info warning warn error exception critical log "
-            "getLogger getLevelName getLevelNamesMapping addLevelName basicConfig disable Logger LoggerAdapter Handler "
-            "LogRecord StreamHandler NullHandler Formatter BufferingFormatter Filter makeLogRecord"
-        ),
-        note="loggers of the session's own, that write to its outputs: no files, and no sockets",
-    ),
-    ModuleAudit(
         name="traceback",
-        replaced={
-            "format_exc": _format_exc,
-            "print_exc": _print_exc,
-            "format_exception": _format_exception,
-            "print_exception": _print_exception,
-            "format_exception_only": _exception_only,
+        instead={
+            "format_exc": lambda *_, chain=True: shown(sys.exception(), chain=chain),
+            "format_exception": lambda *given, chain=True, **_: shown(_error(given), chain=chain).splitlines(True),
+            "format_exception_only": lambda *given: traceback.format_exception_only(light(_error(given))),
         },
+        replaced={"print_exc": _print_exc, "print_exception": _print_exception},
         note="texts of the code's own lines: never a frame",
     ),
     ModuleAudit(
         name="inspect",
         members=_ASKS | names("Parameter Signature"),
-        replaced={
-            "signature": _signature,
-            "getmembers": _getmembers,
-            "getdoc": _getdoc,
-            "isclass": _is(type),
-            "ismodule": _is(types.ModuleType),
+        instead={
+            "isclass": lambda value: isinstance(value, type),
+            "ismodule": lambda value: isinstance(value, types.ModuleType),
         },
+        replaced={"signature": _signature, "getmembers": _getmembers, "getdoc": _getdoc},
         types=(
             audit(inspect.Signature, but=names("from_callable")),
             audit(inspect.Parameter),
@@ -195,7 +163,8 @@ AUDITS = (
     ),
     ModuleAudit(
         name="timeit",
-        replaced={"timeit": _timeit, "repeat": _repeat, "default_timer": lambda world: time.perf_counter},
+        instead={"default_timer": time.perf_counter},
+        replaced={"timeit": _timeit, "repeat": _repeat},
         note="texts are checked as cells are, and see the names of the code, whatever globals are given",
     ),
 )

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.classes import EnumDict
-from cellblock.guard.members import listed
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.stdlib import copies, records
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, accessors, audit, listed, measured
 from cellblock.guard.weights import PLAIN, keyed, light
 
 if TYPE_CHECKING:
@@ -66,59 +65,34 @@ def _insort(name: str) -> Callable[[World], Callable[..., None]]:
 
     def make(world: World) -> Callable[..., None]:
         def insort(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
-            world.gates.read(a, "insert")
+            world.gates.read(a, "insert()")
             function(a, light(x), lo, len(a) if hi is None else hi, key=keyed(key))
 
-        insort.__name__ = insort.__qualname__ = name
         return insort
 
     return make
 
 
-def _bisect(name: str) -> Callable[[World], Callable[..., int]]:
+def _bisect(name: str) -> Callable[..., Any]:
     function: Any = getattr(bisect, name)
-
-    def sought(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> int:
-        found: int = function(a, light(x), lo, hi, key=key)
-        return found
-
-    return lambda world: sought
+    return lambda a, x, lo=0, hi=None, *, key=None: function(a, light(x), lo, hi, key=key)
 
 
-def _merging(world: World) -> Callable[..., Iterator[Any]]:
-    def merge(*iterables: Any, key: Any = None, reverse: Any = False) -> Iterator[Any]:
-        return heapq.merge(*(map(light, one) for one in iterables), key=keyed(key), reverse=reverse)
-
-    return merge
-
-
-def _heapify(world: World) -> Callable[[Any], None]:
-    def heapify(heap: Any, /) -> None:
-        for one in list.__iter__(heap) if isinstance(heap, list) else ():
-            light(one)
-        heapq.heapify(heap)
-
-    return heapify
+def _heapify(heap: Any, /) -> None:
+    for one in list.__iter__(heap) if isinstance(heap, list) else ():
+        light(one)
+    heapq.heapify(heap)
 
 
-def _heaping(name: str) -> Callable[[World], Callable[[Any, Any], Any]]:
+def _heaping(name: str) -> Callable[[Any, Any], Any]:
     """A function that puts an item into a heap: that is looked at, as all that the heap holds would be too much."""
     function: Any = getattr(heapq, name)
-
-    def heaping(heap: Any, item: Any, /) -> Any:
-        return function(heap, item if type(item) in PLAIN else light(item))
-
-    return lambda world: heaping
+    return lambda heap, item, /: function(heap, item if type(item) in PLAIN else light(item))
 
 
-def _extremes(name: str) -> Callable[[World], Callable[..., list[Any]]]:
+def _extremes(name: str) -> Callable[..., Any]:
     function: Any = getattr(heapq, name)
-
-    def extremes(n: Any, iterable: Any, key: Any = None) -> list[Any]:
-        found: list[Any] = function(n, map(light, iterable), keyed(key))
-        return found
-
-    return lambda world: extremes
+    return lambda n, iterable, key=None: function(n, map(light, iterable), keyed(key))
 
 
 def _enums(name: str) -> Callable[[World], Any]:
@@ -227,9 +201,11 @@ AUDITS = (
         name="heapq",
         calling=names("merge nlargest nsmallest"),
         members=names("heappop"),
-        replaced={
+        instead={
             "heapify": _heapify,
-            "merge": _merging,
+            "merge": lambda *iterables, key=None, reverse=False: heapq.merge(
+                *(map(light, one) for one in iterables), key=keyed(key), reverse=reverse
+            ),
             **{name: _extremes(name) for name in ("nlargest", "nsmallest")},
             **{name: _heaping(name) for name in ("heappush", "heappushpop", "heapreplace")},
         },
@@ -237,24 +213,21 @@ AUDITS = (
     ModuleAudit(
         name="bisect",
         calling=names("bisect bisect_left bisect_right insort insort_left insort_right"),
-        replaced={
-            **{name: _bisect(name) for name in ("bisect", "bisect_left", "bisect_right")},
-            **{name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
-        },
+        instead={name: _bisect(name) for name in ("bisect", "bisect_left", "bisect_right")},
+        replaced={name: _insort(name) for name in ("insort", "insort_left", "insort_right")},
     ),
-    copies.audit_with(records.general_replace),
     ModuleAudit(
         name="enum",
         note="what puts members among globals, or rebuilds by name, is out; calls that make classes are checked",
         members=names(
             "auto unique member nonmember property verify CONTINUOUS NAMED_FLAGS UNIQUE STRICT CONFORM EJECT KEEP"
         ),
-        replaced={
-            **{name: _enums(name) for name in _ENUMS},
-            "EnumType": lambda world: TypeStandIn(enum.EnumType),
-            "EnumMeta": lambda world: TypeStandIn(enum.EnumType),
-            "ReprEnum": lambda world: TypeStandIn(enum.ReprEnum),
+        instead={
+            "EnumType": TypeStandIn(enum.EnumType),
+            "EnumMeta": TypeStandIn(enum.EnumType),
+            "ReprEnum": TypeStandIn(enum.ReprEnum),
         },
+        replaced={name: _enums(name) for name in _ENUMS},
         types=(
             *(
                 TypeAudit(type=getattr(enum, name), reads=names("name value"), statics=frozenset(), subclassable=True)
@@ -262,12 +235,11 @@ AUDITS = (
             ),
             TypeAudit(type=enum.EnumType),
             audit(enum.auto, also=["value"]),
-            audit(enum.property),
+            audit(enum.property, but=accessors(enum.property), replaced=accessors(enum.property)),
             *(
                 TypeAudit(type=kind, reads=names("name value"), constructable=False)
                 for kind in (enum.FlagBoundary, enum.EnumCheck)
             ),
         ),
     ),
-    records.AUDIT,
 )

@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.names import names
 from cellblock.guard.printing import Input
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _SHOWN = names(
     "version version_info maxsize byteorder float_info int_info hash_info maxunicode platform "
-    "hexversion api_version copyright float_repr_style flags"
+    "hexversion api_version copyright float_repr_style flags getsizeof getrecursionlimit intern getdefaultencoding"
 )
 
 
@@ -32,20 +33,10 @@ class Implementation:
         return f"namespace({', '.join(f'{one}={getattr(self, one)!r}' for one in shown)})"
 
 
-_IMPLEMENTATION = Implementation()
-
-
-def _value(value: Any) -> Callable[[World], Any]:
-    return lambda world: value
-
-
-def _exit(world: World) -> Callable[..., None]:
-    def exit(*status: object) -> None:
-        if len(status) > 1:
-            raise TypeError(f"exit expected at most 1 argument, got {len(status)}")
-        raise SystemExit(*(one for one in status if one is not None))
-
-    return exit
+def _exit(*status: object) -> None:
+    if len(status) > 1:
+        raise TypeError(f"exit expected at most 1 argument, got {len(status)}")
+    raise SystemExit(*(one for one in status if one is not None))
 
 
 def _exc_info(world: World) -> Callable[[], tuple[Any, Any, None]]:
@@ -93,13 +84,6 @@ def _warn(world: World) -> Callable[..., None]:
     return warn
 
 
-def _nothing(world: World) -> Callable[..., None]:
-    def nothing(*_: Any, **__: Any) -> None:
-        return None
-
-    return nothing
-
-
 def _simplefilter(world: World) -> Callable[..., None]:
     def simplefilter(action: str, *_: Any, **__: Any) -> None:
         world.values["warnings as errors"] = action == "error"
@@ -129,9 +113,15 @@ def _catch_warnings(world: World) -> type:
 AUDITS = (
     ModuleAudit(
         name="sys",
+        instead={
+            **{name: getattr(sys, name) for name in _SHOWN},
+            "implementation": Implementation(),
+            "executable": "",
+            "exception": lambda: sys.exception(),
+            "exit": _exit,
+            "setrecursionlimit": lambda *_, **__: None,
+        },
         replaced={
-            **{name: _value(getattr(sys, name)) for name in _SHOWN},
-            "implementation": _value(_IMPLEMENTATION),
             "argv": lambda world: [""],
             "path": lambda world: [],
             "stdout": lambda world: world.current("stdout"),
@@ -140,16 +130,8 @@ AUDITS = (
             "__stderr__": lambda world: world.streams["stderr"],
             "stdin": lambda world: Input(),
             "__stdin__": lambda world: Input(),
-            "executable": lambda world: "",
             "exc_info": _exc_info,
-            "exception": lambda world: lambda: sys.exception(),
             "set_int_max_str_digits": _set_digits,
-            "exit": _exit,
-            "getsizeof": _value(sys.getsizeof),
-            "getrecursionlimit": _value(sys.getrecursionlimit),
-            "setrecursionlimit": _nothing,
-            "intern": _value(sys.intern),
-            "getdefaultencoding": _value(sys.getdefaultencoding),
             "get_int_max_str_digits": lambda world: lambda: world.values.get("digits", sys.get_int_max_str_digits()),
         },
         types=(
@@ -166,10 +148,9 @@ AUDITS = (
         replaced={
             "warn": _warn,
             "simplefilter": _simplefilter,
-            "filterwarnings": _nothing,
-            "resetwarnings": _nothing,
             "catch_warnings": _catch_warnings,
         },
+        instead={"filterwarnings": lambda *_, **__: None, "resetwarnings": lambda *_, **__: None},
         types=(TypeAudit(type=Warned, reads=names("message category lineno filename"), constructable=False),),
         note="filters are the process's: a session has but one of its own, whether warnings are errors",
     ),

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.names import names
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -27,10 +28,16 @@ _ASYNC = names(
     "TaskGroup TimeoutError CancelledError InvalidStateError iscoroutine iscoroutinefunction "
     "ALL_COMPLETED FIRST_COMPLETED FIRST_EXCEPTION"
 )
-_TASK = names(
-    "cancel cancelled done result exception add_done_callback remove_done_callback get_name set_name "
-    "uncancel cancelling"
-)
+_TASK = names("cancel cancelled done result exception remove_done_callback get_name set_name uncancel cancelling")
+
+
+def _done(kind: Any) -> dict[str, Method]:
+    """What calls a function when a task or future is done, once it is known that code may call that."""
+
+    def make(world: World) -> Callable[..., None]:
+        return lambda self, fn, /, **named: kind.add_done_callback(self, world.calls.given(fn), **named)
+
+    return {"add_done_callback": Method(f"{kind.__name__}.add_done_callback", make)}
 
 
 def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
@@ -45,7 +52,6 @@ def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
                 return function([awaited(one) for one in given[0]], *given[1:], **named)
             return function(*map(awaited, given), **named)
 
-        waiting.__name__ = waiting.__qualname__ = name
         return waiting
 
     return make
@@ -57,8 +63,13 @@ AUDITS = (
         members=_ASYNC - names("gather wait_for shield as_completed"),
         replaced={"run": _run, **{name: _waiting(name) for name in ("gather", "wait_for", "shield", "as_completed")}},
         types=(
-            TypeAudit(type=asyncio.Task, reads=_TASK, constructable=False),
-            TypeAudit(type=asyncio.Future, reads=_TASK | names("set_result set_exception"), constructable=False),
+            TypeAudit(type=asyncio.Task, reads=_TASK, replaced=_done(asyncio.Task), constructable=False),
+            TypeAudit(
+                type=asyncio.Future,
+                reads=_TASK | names("set_result set_exception"),
+                replaced=_done(asyncio.Future),
+                constructable=False,
+            ),
             *(
                 audit(getattr(asyncio, name), but=["mro"], subclassable=True)
                 for name in sorted(_ASYNC)

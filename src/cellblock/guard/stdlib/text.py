@@ -7,14 +7,12 @@ import enum
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cellblock.guard.names import names
 from cellblock.guard.sizes import bear, require_narrow
 from cellblock.guard.stdlib import expressions
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names, viewed
-
-if TYPE_CHECKING:
-    from cellblock.guard.world import World
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, viewed
 
 
 class HtmlDiff(difflib.HtmlDiff):
@@ -35,39 +33,26 @@ _GROWTH = 18
 """Characters that one becomes at most."""
 
 
-def _normal(name: str) -> Callable[[World], Callable[..., Any]]:
+def _normal(name: str) -> Callable[..., Any]:
     """A function that puts the marks after each letter in order, which takes the square of their number."""
     function = getattr(unicodedata, name)
 
-    def make(world: World) -> Callable[..., Any]:
-        def normal(form: Any, unistr: Any, /) -> Any:
-            if issubclass(type(unistr), str) and not unistr.isascii() and len(unistr) > _MARKS:
-                if len(unistr) > _NORMAL:
-                    raise MemoryError(f"{len(unistr):,} characters: the most are {_NORMAL:,} [size]")
-                bear(len(unistr) * _GROWTH)
-                marks = 0
-                for one in str.__str__(unistr):
-                    marks = marks + 1 if unicodedata.combining(one) else 0
-                    if marks > _MARKS:
-                        raise MemoryError(f"more than {_MARKS:,} marks in a row [size]")
-            return function(form, unistr)
+    def normal(form: Any, unistr: Any, /) -> Any:
+        if issubclass(type(unistr), str) and not unistr.isascii() and len(unistr) > _MARKS:
+            if len(unistr) > _NORMAL:
+                raise MemoryError(f"{len(unistr):,} characters: the most are {_NORMAL:,} [size]")
+            bear(len(unistr) * _GROWTH)
+            marks = 0
+            for one in str.__str__(unistr):
+                marks = marks + 1 if unicodedata.combining(one) else 0
+                if marks > _MARKS:
+                    raise MemoryError(f"more than {_MARKS:,} marks in a row [size]")
+        return function(form, unistr)
 
-        normal.__name__ = normal.__qualname__ = name
-        return normal
-
-    return make
+    return normal
 
 
 AUDITS = (
-    ModuleAudit(
-        name="string",
-        written=True,
-        members=names(
-            "Formatter Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits "
-            "printable punctuation whitespace"
-        ),
-        note="Formatter reads no attributes",
-    ),
     ModuleAudit(
         name="re",
         members=names(
@@ -91,7 +76,6 @@ AUDITS = (
         ),
         note="nothing ends a match under way: one that may take long is tried in a process of its own first",
     ),
-    ModuleAudit(name="textwrap", written=True, members=names("TextWrapper dedent fill indent shorten wrap")),
     ModuleAudit(
         name="difflib",
         calling=names("ndiff diff_bytes"),
@@ -99,7 +83,7 @@ AUDITS = (
             "Differ IS_CHARACTER_JUNK IS_LINE_JUNK SequenceMatcher context_diff diff_bytes "
             "get_close_matches ndiff restore unified_diff"
         ),
-        replaced={"HtmlDiff": lambda world: HtmlDiff},
+        instead={"HtmlDiff": HtmlDiff},
         note="Match is what the others give",
         types=(
             audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
@@ -114,7 +98,7 @@ AUDITS = (
             "bidirectional category combining decimal decomposition digit east_asian_width lookup mirrored name "
             "numeric unidata_version"
         ),
-        replaced={name: _normal(name) for name in ("normalize", "is_normalized")},
+        instead={name: _normal(name) for name in ("normalize", "is_normalized")},
         note="ucd_3_2_0 is an object of the same functions, of another version",
     ),
 )

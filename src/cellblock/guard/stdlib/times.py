@@ -7,30 +7,23 @@ import datetime
 import enum
 import time
 import zoneinfo
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cellblock.guard.members import listed
+from cellblock.guard.names import names
 from cellblock.guard.sizes import check_spec, narrow
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, names, public
-
-if TYPE_CHECKING:
-    from cellblock.guard.world import World
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed, public
 
 _LOOK_SECONDS = 0.02
 _ENUMS = [one for one in vars(calendar).values() if type(one) is enum.EnumType]
 
 
-def _sleep(world: World) -> Callable[[float], None]:
-    def sleep(seconds: float, /) -> None:
-        """Waits in small steps: the cell can be ended between two of them."""
-        if seconds < 0:
-            raise ValueError("sleep length must be non-negative")
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_SECONDS))
-
-    return sleep
+def _sleep(seconds: float, /) -> None:
+    """Waits in small steps: the cell can be ended between two of them."""
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, _LOOK_SECONDS))
 
 
 def _strftime(kind: type) -> Method:
@@ -40,25 +33,14 @@ def _strftime(kind: type) -> Method:
     )
 
 
-def _strftime_of_tuple(world: World) -> Callable[..., str]:
-    def strftime(format: str, *given: Any) -> str:
-        return time.strftime(check_spec(str.__str__(format)), *given)
-
-    return strftime
+def _strftime_of_tuple(format: str, *given: Any) -> str:
+    return time.strftime(check_spec(str.__str__(format)), *given)
 
 
 _MOVED = {kind: {"strftime": _strftime(kind)} for kind in (datetime.date, datetime.time)}
 _MOVED[datetime.datetime] = _MOVED[datetime.date]
 
-_WIDTHS = (
-    "formatday",
-    "formatweek",
-    "formatweekday",
-    "formatweekheader",
-    "formatmonthname",
-    "formatmonth",
-    "formatyear",
-)
+_WIDTHS = names("formatday formatweek formatweekday formatweekheader formatmonthname formatmonth formatyear")
 TextCalendar: Any = type(
     "TextCalendar",
     (calendar.TextCalendar,),
@@ -67,11 +49,7 @@ TextCalendar: Any = type(
 """A calendar of columns that are not wider than can be borne."""
 
 
-def _drawn(name: str) -> Callable[[World], Callable[..., Any]]:
-    return lambda world: narrow(getattr(calendar, name))
-
-
-_DRAWN = ("calendar", "month", "weekheader")
+_DRAWN = names("calendar month weekheader")
 
 AUDITS = (
     ModuleAudit(
@@ -91,17 +69,14 @@ AUDITS = (
             "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
             "strptime gmtime localtime mktime ctime asctime struct_time timezone altzone daylight tzname"
         ),
-        replaced={"sleep": _sleep, "strftime": _strftime_of_tuple},
+        instead={"sleep": _sleep, "strftime": _strftime_of_tuple},
         types=(audit(time.struct_time),),
         note="nothing that sets a clock or the zone of the process",
     ),
     ModuleAudit(
         name="calendar",
-        members=listed("calendar") - names("TextCalendar calendar month weekheader"),
-        replaced={
-            "TextCalendar": lambda world: TextCalendar,
-            **{name: _drawn(name) for name in _DRAWN},
-        },
+        members=listed("calendar") - _DRAWN - {"TextCalendar"},
+        instead={"TextCalendar": TextCalendar, **{name: narrow(getattr(calendar, name)) for name in _DRAWN}},
         refused=names("setfirstweekday prmonth prcal prweek LocaleTextCalendar LocaleHTMLCalendar"),
         types=(
             *(

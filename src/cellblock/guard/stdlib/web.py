@@ -1,4 +1,4 @@
-"""Audits of modules about the texts of networks and shells: they take texts apart, and reach nothing."""
+"""Audits of modules about the texts of networks, shells and paths: they take texts apart, and reach nothing."""
 
 from __future__ import annotations
 
@@ -6,17 +6,35 @@ import codecs
 import fnmatch
 import html.parser
 import ipaddress
+import pathlib
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import exact
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.stdlib.exact import all_exactly, exact, exactly
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
+
+def exactly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, given exact arguments."""
+
+    def called(*given: Any, **named: Any) -> Any:
+        return function(*map(exact, given), **{name: exact(one) for name, one in named.items()})
+
+    for name in ("__name__", "__qualname__", "__doc__"):
+        setattr(called, name, getattr(function, name, None))
+    return called
+
+
+def all_exactly(module: Any, text: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a module, by name; those that this Python lacks are left out."""
+    return {name: exactly(getattr(module, name)) for name in names(text) if hasattr(module, name)}
+
 
 _PARTS = names("geturl _replace _asdict _fields _make encode decode hostname port username password count index")
 _RESULTS = names("ParseResult SplitResult DefragResult ParseResultBytes SplitResultBytes DefragResultBytes")
@@ -27,64 +45,80 @@ _CODINGS = names(
 _DEEPEST = 2000
 
 
-def _coding(name: str) -> Callable[[World], Any]:
+def _coding(name: str) -> Callable[..., Any]:
     function = getattr(codecs, name)
 
-    def make(world: World) -> Any:
-        def coded(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
-            if exact(encoding).lower() not in _CODINGS:
-                raise LookupError(f"unknown encoding: {exact(encoding)}")
-            return function(obj, exact(encoding), exact(errors))
+    def coded(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
+        if exact(encoding).lower() not in _CODINGS:
+            raise LookupError(f"unknown encoding: {exact(encoding)}")
+        return function(obj, exact(encoding), exact(errors))
 
-        coded.__name__ = coded.__qualname__ = name
-        return coded
-
-    return make
+    return coded
 
 
-def _fromstring(world: World) -> Callable[[Any], Any]:
-    def fromstring(text: Any) -> Any:
-        """Without external entities, which the parser does not read; depth is bounded, as trees are freed in C."""
-        parser: Any = ElementTree.XMLPullParser(["start", "end"])
-        text = exact(text)
-        if (b"<!ENTITY" if isinstance(text, bytes | bytearray) else "<!ENTITY") in text:
-            raise denied("a document that declares entities", "size")
-        depth = 0
-        for start in range(0, len(text), 1 << 16):
-            parser.feed(text[start : start + (1 << 16)])
-            for event, _ in parser.read_events():
-                depth += 1 if event == "start" else -1
-                if depth > _DEEPEST:
-                    raise denied(f"elements more than {_DEEPEST:,} deep", "size")
-        return ElementTree.fromstring(text)  # noqa: S314
-
-    return fromstring
+def _fromstring(text: Any) -> Any:
+    """Without external entities, which the parser does not read; depth is bounded, as trees are freed in C."""
+    parser: Any = ElementTree.XMLPullParser(["start", "end"])
+    text = exact(text)
+    if (b"<!ENTITY" if isinstance(text, bytes | bytearray) else "<!ENTITY") in text:
+        raise denied("a document that declares entities", "size")
+    depth = 0
+    for start in range(0, len(text), 1 << 16):
+        parser.feed(text[start : start + (1 << 16)])
+        for event, _ in parser.read_events():
+            depth += 1 if event == "start" else -1
+            if depth > _DEEPEST:
+                raise denied(f"elements more than {_DEEPEST:,} deep", "size")
+    return ElementTree.fromstring(text)  # noqa: S314
 
 
-def _tostring(world: World) -> Callable[..., Any]:
-    def tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
-        if not isinstance(element, ElementTree.Element):
-            raise TypeError(f"expected an Element, not {type(element).__name__}")
-        return ElementTree.tostring(element, exact(encoding), exact(method), **options)
-
-    return tostring
+def _tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
+    if not isinstance(element, ElementTree.Element):
+        raise TypeError(f"expected an Element, not {type(element).__name__}")
+    return ElementTree.tostring(element, exact(encoding), exact(method), **options)
 
 
 def _path(name: str) -> Callable[[World, Any], Any]:
-    def replaced(world: World, element: Any) -> Any:
-        return exactly(getattr(element, name))(world)
-
-    return replaced
+    return lambda world, element: exactly(getattr(element, name))
 
 
 _PATHS = ("find", "findall", "findtext", "iterfind")
+
+_PURE = names(
+    "anchor as_posix as_uri drive full_match is_absolute is_relative_to is_reserved joinpath match name parent parents "
+    "parts relative_to root stem suffix suffixes with_name with_segments with_stem with_suffix"
+)
+
+
+class PosixPath(pathlib.PurePosixPath):
+    """`Path`: a pure one, whose other methods say that there are no files."""
+
+    __slots__ = ()
+
+
+def _refusing(name: str) -> Any:
+    def refuse(*_: object, **__: object) -> None:
+        raise denied(f"Path.{name}(): there are no files here", "builtin")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return staticmethod(refuse)
+
+
+_TOUCHING = frozenset(
+    name for name in dir(pathlib.Path) if not name.startswith("_") and name not in dir(pathlib.PurePath)
+)
+for _name in _TOUCHING:
+    setattr(PosixPath, _name, _refusing(_name))
+PosixPath.__module__ = "pathlib"
+
+_PURE_PATHS = (pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath)
 
 AUDITS = (
     ModuleAudit(name="urllib", submodules=names("parse"), note="nothing that opens a connection"),
     ModuleAudit(
         name="urllib.parse",
         members=_RESULTS,
-        replaced=all_exactly(
+        instead=all_exactly(
             urllib.parse,
             "urlparse urlunparse urljoin urldefrag urlsplit urlunsplit urlencode parse_qs parse_qsl quote quote_plus "
             "quote_from_bytes unquote unquote_plus unquote_to_bytes",
@@ -100,6 +134,17 @@ AUDITS = (
         note="its caches get exact texts",
     ),
     ModuleAudit(
+        name="pathlib",
+        members=names("PurePath PurePosixPath PureWindowsPath"),
+        instead={"Path": PosixPath, "PosixPath": PosixPath},
+        types=(
+            *(TypeAudit(type=kind, reads=_PURE, statics=_PURE) for kind in _PURE_PATHS),
+            TypeAudit(type=PosixPath, reads=_PURE | _TOUCHING, statics=_PURE | _TOUCHING),
+            TypeAudit(type=type(pathlib.PurePosixPath("a").parents), reads=names("count index"), constructable=False),
+        ),
+        note="paths as names: what touches files is refused when it is called",
+    ),
+    ModuleAudit(
         name="html.parser",
         members=names("HTMLParser"),
         types=(
@@ -110,11 +155,7 @@ AUDITS = (
             ),
         ),
     ),
-    ModuleAudit(
-        name="html",
-        members=names("escape unescape"),
-        submodules=names("parser"),
-    ),
+    ModuleAudit(name="html", members=names("escape unescape"), submodules=names("parser")),
     ModuleAudit(
         name="shlex",
         members=names("split quote join"),
@@ -122,7 +163,7 @@ AUDITS = (
     ),
     ModuleAudit(
         name="fnmatch",
-        replaced=all_exactly(fnmatch, "fnmatch fnmatchcase filter translate filterfalse"),
+        instead=all_exactly(fnmatch, "fnmatch fnmatchcase filter translate filterfalse"),
         note="its cache gets exact texts",
     ),
     ModuleAudit(
@@ -149,7 +190,7 @@ AUDITS = (
             "BOM BOM32_BE BOM32_LE BOM64_BE BOM64_LE BOM_BE BOM_LE BOM_UTF16 BOM_UTF16_BE BOM_UTF16_LE BOM_UTF32 "
             "BOM_UTF32_BE BOM_UTF32_LE BOM_UTF8"
         ),
-        replaced={name: _coding(name) for name in ("encode", "decode")},
+        instead={name: _coding(name) for name in ("encode", "decode")},
         note="codecs that decompress, and those that others registered, are left out; files are not opened",
     ),
     ModuleAudit(name="xml", submodules=names("etree"), note="nothing that reads what a document names"),
@@ -157,11 +198,7 @@ AUDITS = (
     ModuleAudit(
         name="xml.etree.ElementTree",
         members=names("Element SubElement Comment ProcessingInstruction QName ParseError indent iselement"),
-        replaced={
-            "fromstring": _fromstring,
-            "XML": _fromstring,
-            "tostring": _tostring,
-        },
+        instead={"fromstring": _fromstring, "XML": lambda text: _fromstring(text), "tostring": _tostring},
         types=(
             audit(
                 ElementTree.Element,

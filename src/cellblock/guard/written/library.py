@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
 from cellblock.guard.anatomy import held, lineage, plain
-from cellblock.guard.check import check
+from cellblock.guard.check import Program, check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
-from cellblock.guard.program import Program
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn, called
 from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS, SET

@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, namespace
+from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.signatures import signature_of
 from cellblock.guard.stdlib.functions import OF_C
-from cellblock.guard.tables import names
 from cellblock.guard.written import records
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _traceback(world: World) -> dict[str, Any]:
     from cellblock.guard.stdlib.reports import shown
 
     def print_exception(kind: Any, error: Any, where: Any, limit: Any = None, file: Any = None) -> None:
-        world.gates.read(file, "write").write(shown(error))
+        world.gates.read(file, "write()").write(shown(error))
 
     return {"print_exception": print_exception}
 

@@ -1,0 +1,75 @@
+"""Audits of modules that a world makes from the running Python's own source: a list of names, and what they give."""
+
+from __future__ import annotations
+
+import functools
+
+from cellblock.guard.names import names
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
+
+AUDITS = (
+    ModuleAudit(
+        name="argparse",
+        written=True,
+        members=names(
+            "ArgumentParser Namespace Action BooleanOptionalAction ArgumentError ArgumentTypeError HelpFormatter "
+            "RawDescriptionHelpFormatter RawTextHelpFormatter ArgumentDefaultsHelpFormatter MetavarTypeHelpFormatter "
+            "SUPPRESS OPTIONAL ZERO_OR_MORE ONE_OR_MORE REMAINDER PARSER"
+        ),
+        note="no files, and no words but those of the code's own `sys.argv`",
+    ),
+    ModuleAudit(
+        name="contextlib",
+        written=True,
+        members=names(
+            "contextmanager asynccontextmanager suppress nullcontext closing aclosing ExitStack AsyncExitStack "
+            "ContextDecorator AsyncContextDecorator AbstractContextManager AbstractAsyncContextManager "
+            "redirect_stdout redirect_stderr"
+        ),
+        note="chdir moves the process",
+    ),
+    ModuleAudit(
+        name="dataclasses",
+        written=True,
+        members=names(
+            "asdict astuple dataclass field fields is_dataclass make_dataclass replace KW_ONLY InitVar MISSING Field "
+            "FrozenInstanceError"
+        ),
+        note="fields are names before they are written into source; those of the host's objects are read through the "
+        "gates",
+    ),
+    ModuleAudit(
+        name="functools",
+        written=True,
+        members=names(
+            "cache cached_property cmp_to_key lru_cache partial partialmethod reduce singledispatch "
+            "singledispatchmethod total_ordering update_wrapper wraps WRAPPER_ASSIGNMENTS WRAPPER_UPDATES"
+        ),
+        types=(
+            TypeAudit(type=functools.partial, constructable=False),
+            audit(type(functools.lru_cache(lambda: None)), constructable=False),
+            TypeAudit(type=type(functools.cmp_to_key(lambda a, b: 0)), constructable=False),
+            audit(vars(functools)["_CacheInfo"], constructable=False),
+        ),
+    ),
+    ModuleAudit(
+        name="logging",
+        written=True,
+        members=names(
+            "CRITICAL ERROR WARNING WARN INFO DEBUG NOTSET FATAL debug info warning warn error exception critical log "
+            "getLogger getLevelName getLevelNamesMapping addLevelName basicConfig disable Logger LoggerAdapter Handler "
+            "LogRecord StreamHandler NullHandler Formatter BufferingFormatter Filter makeLogRecord"
+        ),
+        note="loggers of the session's own, that write to its outputs: no files, and no sockets",
+    ),
+    ModuleAudit(
+        name="string",
+        written=True,
+        members=names(
+            "Formatter Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits octdigits "
+            "printable punctuation whitespace"
+        ),
+        note="Formatter reads no attributes",
+    ),
+    ModuleAudit(name="textwrap", written=True, members=names("TextWrapper dedent fill indent shorten wrap")),
+)
