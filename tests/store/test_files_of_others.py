@@ -107,7 +107,7 @@ def _rows(url: str, kind: str) -> dict[str, Any]:
         commit = session.resolve("HEAD")
         if kind == "detail":
             return {"": dict(commit.detail)}
-        rows = dict(session.tree(commit.trees[kind]).pairs())
+        rows: Any = dict(session.tree(commit.trees[kind]).pairs())
         if kind == "groups":
             return {key: session.record(link["@"]) for key, link in rows.items()}
         return rows
