@@ -101,7 +101,7 @@ def test_part_of_a_state_that_is_of_no_such_form_is_damage(kind: str, tmp_path: 
         _open_with(url, kind, key, {**rows[key], field: wrong})
 
 
-def _rows(url: str, kind: str) -> dict[str, Any]:
+def _rows(url: str, kind: str) -> Any:
     with open_store(url) as store:
         session = store.read("default", "one")
         commit = session.resolve("HEAD")
