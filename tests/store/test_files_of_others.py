@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -139,3 +142,40 @@ def test_what_is_stored_while_all_is_verified_is_not_missing(tmp_path: Path, mon
     monkeypatch.setattr(ObjectTable, "listed", lambda self: list(listed(self))[::2])  # the others come meanwhile
     with open_store(url) as store:
         assert store.verify().ok
+
+
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("beside", ["-wal", "-shm"])
+def test_a_pipe_beside_the_file_is_refused(beside: str, tmp_path: Path) -> None:
+    url, path = _made(tmp_path)
+    os.mkfifo(f"{path}{beside}")
+    with pytest.raises(StoreError, match="is no file"):
+        open_store(url)
+
+
+_KILLED = """
+import os, sys
+from cellblock import Session, Versioned
+session = Session("one", state=Versioned(sys.argv[1]), trust_level="local")
+for number in range(4):
+    session.run(f"x = {number}")
+    session.flush()
+os._exit(0)
+"""
+
+
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("at", [None, 0.3, 0.6, 0.9])
+def test_what_a_damaged_log_loses_is_told(at: float | None, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    url = f"sqlite:///{tmp_path / 'cells.db'}"
+    subprocess.run([sys.executable, "-c", _KILLED, url], check=True, timeout=60)
+    (tmp_path / "cells.db-shm").unlink()  # as after a loss of power
+    if at is not None:
+        log = bytearray((tmp_path / "cells.db-wal").read_bytes())
+        log[int(at * len(log))] ^= 1
+        (tmp_path / "cells.db-wal").write_bytes(log)
+    with open_store(url) as store:
+        told = store.verify().tables
+    assert [one for one in told if "transactions of its log are damaged" in one] == list(told)
+    assert bool(told) is (at is not None)
+    assert ("damaged and left out" in caplog.text) is (at is not None)

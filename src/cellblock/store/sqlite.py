@@ -8,8 +8,10 @@ event loop calls waits for the disk, and `sync` does so without keeping others f
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -42,15 +44,19 @@ _SETTINGS = (
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
 )
+_LOST_PATIENCE = 0.5
 _LARGE = 2**16
 """Bytes of a write that leaves room to those of others."""
 _LOG_HEADER, _PAGE_HEADER = 32, 24
+_INDEX_HEADER = 20
+"""Bytes of the log's index that end with the number of pages of the log that are read."""
 _OLDEST = (3, 35, 0)
 _PAGES_AT_ONCE = 256
 _GROWTH = 2**16
 """Bytes: more than a file grows by at once."""
 
 _Result = TypeVar("_Result")
+_log = logging.getLogger("cellblock.store")
 
 
 class _Files(NamedTuple):
@@ -87,6 +93,7 @@ class SqliteDatabase:
         self._began: float | None = None
         """When the monotonic clock began, for all who have the file."""
         self._read_only = self._path is not None and _is_read_only(self._path)
+        self._lost: list[str] = []
         self._files: _Files | None = None
         """Identity of the file and of its log, while they are open."""
         self._written = 0
@@ -148,7 +155,7 @@ class SqliteDatabase:
 
     def check(self) -> list[str]:
         found = [str(row[0]) for row in self.select("PRAGMA integrity_check(20)")]
-        return [] if found == ["ok"] else found
+        return [*self._lost, *(() if found == ["ok"] else found)]
 
     def compact(self) -> None:
         """In steps, between which others write."""
@@ -213,13 +220,31 @@ class SqliteDatabase:
         connection = self._connect()
         try:
             self._prepare(connection, migrations)
+            self._tell_lost()
         except BaseException:
             connection.close()
             raise
         return connection
 
+    def _tell_lost(self) -> None:
+        """Tell of transactions in the log that SQLite leaves out, as bytes before them are not those that were written:
+        a turned bit, or a loss of power before they were brought to the disk.
+        """
+        if self._path is None:
+            return
+        for _ in tries(_LOST_PATIENCE):  # one that is being written counts until it is known to all
+            if not (lost := _lost_transactions(self._path)):
+                return
+        self._lost = [f"{lost} transactions of its log are damaged and left out, the newest that were committed"]
+        _log.warning("%s: %s", self._where, self._lost[0])
+
     def _require_log(self) -> None:
-        """Refuse a file that others have open and whose log was deleted: they write where nobody would look."""
+        """Refuse a file that others have open and whose log was deleted: they write where nobody would look. And one
+        whose log is no file, such as a pipe.
+        """
+        for beside in ("-wal", "-shm"):
+            if self._path is not None and os.path.exists(self._path + beside) and not os.path.isfile(self._path + beside):
+                raise StoreError(f"{self._path}{beside} is no file", hint="remove it, or restore a copy of the store")
         if self._path is None or self._read_only or os.path.exists(self._path + "-wal"):
             return
         alone = sqlite3.connect(_uri(self._path, False), uri=True, timeout=0, isolation_level=None)
@@ -589,6 +614,22 @@ class _Transaction:
 
 def _weight(values: Sequence[Value]) -> int:
     return sum(len(value) for value in values if isinstance(value, (str, bytes)))
+
+
+def _lost_transactions(path: str) -> int:
+    """Number of transactions that lie whole in a log behind the last one that SQLite reads of it; see `_give_back`."""
+    try:
+        with open(path + "-wal", "rb", buffering=0) as log, open(path + "-shm", "rb") as index:
+            header = log.read(_LOG_HEADER)
+            size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
+            pages = range((os.fstat(log.fileno()).st_size - _LOG_HEADER) // size if len(header) == _LOG_HEADER else 0)
+            heads = ((page, os.pread(log.fileno(), 16, _LOG_HEADER + page * size)) for page in pages)
+            ends = [page + 1 for page, head in heads if any(head[4:8]) and head[8:16] == header[16:24]]
+            read = int.from_bytes(index.read(_INDEX_HEADER)[-4:], sys.byteorder)
+            is_same = os.pread(log.fileno(), _LOG_HEADER, 0) == header
+    except FileNotFoundError:
+        return 0
+    return sum(end > read for end in ends) if is_same else 0
 
 
 def _make_private(path: str) -> None:
