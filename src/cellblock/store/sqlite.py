@@ -242,9 +242,9 @@ class SqliteDatabase:
         """Refuse a file that others have open and whose log was deleted: they write where nobody would look. And one
         whose log is no file, such as a pipe.
         """
-        for beside in ("-wal", "-shm"):
-            if self._path is not None and os.path.exists(self._path + beside) and not os.path.isfile(self._path + beside):
-                raise StoreError(f"{self._path}{beside} is no file", hint="remove it, or restore a copy of the store")
+        for path in (f"{self._path}-wal", f"{self._path}-shm") if self._path is not None else ():
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise StoreError(f"{path} is no file", hint="remove it, or restore a copy of the store")
         if self._path is None or self._read_only or os.path.exists(self._path + "-wal"):
             return
         alone = sqlite3.connect(_uri(self._path, False), uri=True, timeout=0, isolation_level=None)
