@@ -96,6 +96,9 @@ _NO_NAME = "the name of a {} must have 1 to 200 characters, not 0"
         (["sessions", "branch", "--store", "memory:", "a", ""], _NO_NAME.format("session")),
         (["sessions", "tag", "--store", "memory:", "a", ""], _NO_NAME.format("tag")),
         (["mcp", "--http", f"127.0.0.1:{'9' * 5_000}"], f"'127.0.0.1:{'9' * 5_000}' is not HOST:PORT"),
+        (["mcp", "--store", "x.db"], "this is not the URL of a store"),
+        (["mcp", "--store", "sqlite:////nowhere/x.db"], "the store /nowhere/x.db: No such file or directory"),
+        (["mcp", "--store", "memory:", "--session", "a\nb"], "the session name 'a\\nb' has a character"),
     ],
 )
 def test_what_the_command_line_names_and_the_system_does_not_take_is_a_line(

@@ -13,6 +13,8 @@ from cellblock.cli.exits import DONE, Unusable
 from cellblock.cli.terminal import say
 from cellblock.errors import CellblockError, IsolationUnavailable
 from cellblock.hosting.unique import unique_word
+from cellblock.store import open_store
+from cellblock.store.naming import checked_name
 
 if TYPE_CHECKING:
     from cellblock.integrations.mcp import SessionServer
@@ -70,6 +72,10 @@ def serve(arguments: argparse.Namespace) -> int:
             await (_http(server, arguments, tokens) if arguments.http else serve_stdio(server))
 
     try:
+        open_store(arguments.store).close()  # what is wrong with it is told now, and to no client
+        for what, given in (("user", arguments.user), ("session", name)):
+            if given is not None:
+                checked_name(given, what)
         anyio.run(run)
     except (ValueError, CellblockError) as error:
         if isinstance(error, IsolationUnavailable):
