@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cellblock.errors import CellblockError
 from cellblock.hosting.forks import Lock, emptied
 from cellblock.hosting.shortage import UNLIMITED, descriptors, limit, no_descriptors, short_of
 
@@ -58,9 +57,9 @@ def opening(needed: int) -> Iterator[None]:
         _opening[ticket] = needed
     try:
         yield
-    except (OSError, RuntimeError, MemoryError, CellblockError) as error:
-        if (short := short_of(error.__cause__ if isinstance(error.__cause__, RuntimeError) else error)) is None:
-            raise  # the cause of an error of ours is that of a thread that was not started
+    except (OSError, RuntimeError, MemoryError) as error:
+        if (short := short_of(error)) is None:
+            raise
         raise short from error
     finally:
         with _counting:
