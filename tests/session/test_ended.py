@@ -162,10 +162,13 @@ def test_what_had_not_been_saved_is_made_again_whatever_is_called_next(last: Ses
         for times in range(2, 4):
             last.flush()
             last.run(f"slow = Slow(); x = {times}; open('f', 'w').write('text')")
+            workers = set[int]()
             for launcher in own_launchers():
+                workers |= {one.pid for one in workers_of(launcher)}
                 for init in inits_of(launcher):
                     os.kill(init.pid, signal.SIGKILL)
-            asked[call]()
+            asked[call]()  # while they end
+            assert soon(lambda ended=workers: ended & {one.pid for one in below(1)}, set()) == set()  # type: ignore[misc]
             assert last.run("x").value == times
             assert [one.name for one in last.unsaved] == []
 
