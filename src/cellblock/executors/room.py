@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cellblock.errors import CellblockError
 from cellblock.hosting.forks import Lock, emptied
-from cellblock.hosting.shortage import UNLIMITED, descriptors, limit, no_descriptors, short_of
+from cellblock.hosting.shortage import NO_ROOM, NO_THREAD, UNLIMITED, descriptors, limit, no_descriptors, short_of
 
 if TYPE_CHECKING:
     from cellblock.executors.process.linked import LinkedKernel
@@ -57,6 +58,11 @@ def opening(needed: int) -> Iterator[None]:
         _opening[ticket] = needed
     try:
         yield
+    except CellblockError as error:
+        said = str(error.args[0])
+        if not said.startswith(NO_THREAD):
+            raise
+        raise CellblockError(said.replace(NO_THREAD, NO_ROOM, 1), hint=error.hint) from error
     except (OSError, RuntimeError, MemoryError) as error:
         if (short := short_of(error)) is None:
             raise

@@ -19,7 +19,7 @@ T = TypeVar("T")
 UNLIMITED = 2**62
 SPARE = 1 << 20
 """Bytes that what is large leaves free on a disk, for small writes of others."""
-_OPENED = "no room for another session"
+NO_ROOM, NO_THREAD = "no room for another session", "no thread can be started"
 _CLOSE = "close sessions that are not used"
 _OF_SESSION = "the session could not do this"
 _SPACES = {"RLIMIT_AS": ("VmSize:", "-v"), "RLIMIT_DATA": ("VmData:", "-d")}
@@ -55,10 +55,10 @@ def has_room(path: str, size: int) -> bool:
     return disk.free >= size + SPARE or not disk.total
 
 
-def no_descriptors(failed: str = _OPENED) -> CellblockError:
+def no_descriptors(failed: str = NO_ROOM) -> CellblockError:
     """The error of a process that may open no more descriptors."""
     soft, hard = limit("RLIMIT_NOFILE")
-    of_others = ", and its sessions may come to need more," if failed == _OPENED else ","
+    of_others = ", and its sessions may come to need more," if failed == NO_ROOM else ","
     way = f"ulimit -n {_shown(hard)}" if hard > soft else "as root, ulimit -n, or LimitNOFILE= of its service"
     return CellblockError(
         f"{failed}: this process has {descriptors() or soft} descriptors open{of_others} of the {soft} that it is "
@@ -68,7 +68,7 @@ def no_descriptors(failed: str = _OPENED) -> CellblockError:
 
 
 def short_of(
-    error: BaseException, failed: str = _OPENED, *, stack_bytes: int = _STACK_BYTES
+    error: BaseException, failed: str = NO_ROOM, *, stack_bytes: int = _STACK_BYTES
 ) -> CellblockError | None:
     """The error to raise for one that is about a resource, which it names; None for any other error. A thread that was
     to be started has a stack of `stack_bytes`.
