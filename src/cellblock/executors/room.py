@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cellblock.errors import CellblockError
 from cellblock.hosting.forks import Lock, emptied
-from cellblock.hosting.shortage import NO_ROOM, NO_THREAD, UNLIMITED, descriptors, limit, no_descriptors, short_of
+from cellblock.hosting.shortage import UNLIMITED, descriptors, limit, no_descriptors, short_of
 
 if TYPE_CHECKING:
     from cellblock.executors.process.linked import LinkedKernel
@@ -58,14 +58,9 @@ def opening(needed: int) -> Iterator[None]:
         _opening[ticket] = needed
     try:
         yield
-    except CellblockError as error:
-        said = str(error.args[0])
-        if not said.startswith(NO_THREAD):
-            raise
-        raise CellblockError(said.replace(NO_THREAD, NO_ROOM, 1), hint=error.hint) from error
-    except (OSError, RuntimeError, MemoryError) as error:
-        if (short := short_of(error)) is None:
-            raise
+    except (OSError, RuntimeError, MemoryError, CellblockError) as error:
+        if (short := short_of(error.__cause__ if isinstance(error.__cause__, RuntimeError) else error)) is None:
+            raise  # the cause of an error of ours is that of a thread that was not started
         raise short from error
     finally:
         with _counting:

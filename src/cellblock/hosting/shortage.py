@@ -19,7 +19,7 @@ T = TypeVar("T")
 UNLIMITED = 2**62
 SPARE = 1 << 20
 """Bytes that what is large leaves free on a disk, for small writes of others."""
-NO_ROOM, NO_THREAD = "no room for another session", "no thread can be started"
+_OPENED = "no room for another session"
 _CLOSE = "close sessions that are not used"
 _OF_SESSION = "the session could not do this"
 _SPACES = {"RLIMIT_AS": ("VmSize:", "-v"), "RLIMIT_DATA": ("VmData:", "-d")}
@@ -55,10 +55,10 @@ def has_room(path: str, size: int) -> bool:
     return disk.free >= size + SPARE or not disk.total
 
 
-def no_descriptors(failed: str = NO_ROOM) -> CellblockError:
+def no_descriptors(failed: str = _OPENED) -> CellblockError:
     """The error of a process that may open no more descriptors."""
     soft, hard = limit("RLIMIT_NOFILE")
-    of_others = ", and its sessions may come to need more," if failed == NO_ROOM else ","
+    of_others = ", and its sessions may come to need more," if failed == _OPENED else ","
     way = f"ulimit -n {_shown(hard)}" if hard > soft else "as root, ulimit -n, or LimitNOFILE= of its service"
     return CellblockError(
         f"{failed}: this process has {descriptors() or soft} descriptors open{of_others} of the {soft} that it is "
@@ -67,12 +67,8 @@ def no_descriptors(failed: str = NO_ROOM) -> CellblockError:
     )
 
 
-def short_of(
-    error: BaseException, failed: str = NO_ROOM, *, stack_bytes: int = _STACK_BYTES
-) -> CellblockError | None:
-    """The error to raise for one that is about a resource, which it names; None for any other error. A thread that was
-    to be started has a stack of `stack_bytes`.
-    """
+def short_of(error: BaseException, failed: str = _OPENED) -> CellblockError | None:
+    """The error to raise for one that is about a resource, which it names; None for any other error."""
     number = error.errno if isinstance(error, OSError) else errno.ENOMEM if isinstance(error, MemoryError) else None
     is_of_threads = isinstance(error, RuntimeError) and "start new thread" in str(error)
     if (is_of_threads or number == errno.ENOMEM) and _unshared():
@@ -81,7 +77,7 @@ def short_of(
             "a process once its first one there has ended",
             hint="use sessions before that, or in a process that it starts after",
         )
-    if (is_of_threads or number == errno.ENOMEM) and (name := _full_space(stack_bytes)):
+    if (is_of_threads or number == errno.ENOMEM) and (name := _full_space()):
         most = _shown(limit(name)[0])
         return CellblockError(
             f"{failed}: of the {most} bytes of address space that this program may have ({name}) few are left",
@@ -141,7 +137,7 @@ def each_named(cls: type[T]) -> type[T]:
     return cls
 
 
-def _full_space(stack_bytes: int) -> str:
+def _full_space() -> str:
     """The limit of the address space that leaves no room for a thread's stack; "" where none does, or nothing tells."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
@@ -149,7 +145,7 @@ def _full_space(stack_bytes: int) -> str:
     except OSError:
         return ""
     used = {what: int(size) << 10 for what, size, _ in sizes}
-    return next((name for name, (of, _) in _SPACES.items() if used.get(of, 0) + stack_bytes > limit(name)[0]), "")
+    return next((name for name, (of, _) in _SPACES.items() if used.get(of, 0) + _STACK_BYTES > limit(name)[0]), "")
 
 
 def _unshared() -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from cellblock.errors import CellblockError, IsolationUnavailable, SessionClosed
 from cellblock.hosting.conditions import require, threadless
 from cellblock.hosting.forks import Lock, emptied
-from cellblock.hosting.shortage import NO_THREAD, short_of
+from cellblock.hosting.shortage import short_of
 
 T = TypeVar("T")
 BEFORE_THE_END = "use sessions before that"
@@ -35,13 +35,13 @@ def begun(function: Callable[..., object], *args: object, name: str, stack_bytes
         try:
             thread.start()
         except RuntimeError as error:
-            raise told(error, stack_bytes) from error
+            raise told(error) from error
         finally:
             stack_size(before)
     return thread
 
 
-def told(error: BaseException, stack_bytes: int = _STACK_BYTES) -> BaseException:
+def told(error: BaseException) -> BaseException:
     """An error, or the meaning of the one that Python raises where it starts no thread, anyio's neither."""
     said = str(error) if isinstance(error, RuntimeError) else ""
     if "interpreter shutdown" in said:  # in handlers of `atexit`, since Python 3.12
@@ -55,7 +55,7 @@ def told(error: BaseException, stack_bytes: int = _STACK_BYTES) -> BaseException
             require(threadless)
         except IsolationUnavailable as refused:
             return refused
-    return short_of(error, NO_THREAD, stack_bytes=stack_bytes) or error if said else error
+    return short_of(error, "no thread can be started") or error if said else error
 
 
 def in_thread(work: Callable[[], T], name: str) -> Future[T]:
