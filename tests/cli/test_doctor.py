@@ -94,6 +94,12 @@ def test_stream_without_check_marks_gets_words(cellblock: Cellblock) -> None:
     assert done.stdout.startswith(b"ok namespaces: ")
 
 
+def test_probes_cover_every_mechanism() -> None:
+    assert {probe.mechanism for probe in PROBES} == {
+        "namespaces", "root", "capabilities", "landlock", "seccomp", "rlimits", "cgroup",
+    }  # fmt: skip
+
+
 def test_answers_of_an_open_machine_prove_nothing() -> None:
     answers: tuple[object, ...] = (
         "got through", None, {}, {"ptrace": "got through", "bpf": "EPERM"}, "got all", "mode 0",

@@ -59,6 +59,17 @@ def test_block_goes_on_until_an_empty_line(repl: Repl) -> None:
 
 
 @pytest.mark.sampled(0)
+def test_brackets_quotes_and_decorators_go_on_and_await_stands_at_top_level(repl: Repl) -> None:
+    terminal = repl()
+    for line in ("text = '''one", "", "two'''", "import functools", "@functools.cache", "def f(n): return n", ""):
+        terminal.line(line)
+    terminal.line("[text,")
+    terminal.line(" f(3)]")
+    assert terminal.expect(r"\['one.*\n") == "['one\\n\\ntwo', 3]\n"
+    assert terminal.result("import asyncio; await asyncio.sleep(0, 'slept')") == "'slept'\n"
+
+
+@pytest.mark.sampled(0)
 def test_pasted_block_is_one_cell_whatever_empty_lines_it_has(repl: Repl) -> None:
     terminal = repl()
     terminal.expect(">>> ")
