@@ -93,6 +93,12 @@ def _flag(value: object) -> bool:
     return value
 
 
+def _true(value: object) -> bool:
+    if value is not True:
+        raise ProtocolError("expected a flag that is set")
+    return True
+
+
 def _rows(value: object) -> tuple[tuple[str, ...], ...]:
     return tuple(map(names, listed(value, 64)))
 
@@ -146,7 +152,7 @@ _FAILURE: dict[str, Check] = {
     "kind": _name,
     "rule": _name,
     "status": _status,
-    "is_wrecked": _flag,
+    "is_wrecked": _true,
 }
 _REQUIRED_OF_FAILURE = _FAILURE.keys() - {"rule", "status", "is_wrecked"}
 
