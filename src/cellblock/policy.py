@@ -184,6 +184,16 @@ class Policy:
         )
         return self._with(granted=(*self.granted, grant))
 
+    def settings(self) -> dict[str, object]:
+        """All but the grants of what is the host's, as plain data."""
+        return {
+            "modules": None if self.modules is None else list(self.modules),
+            "trusted": list(self.trusted),
+            "without": sorted(self.without),
+            "also": sorted(self.also),
+            "format_index": self.format_index,
+        }
+
     def _with(self, **changes: object) -> Self:
         made = object.__new__(type(self))
         for name in Policy.__slots__:

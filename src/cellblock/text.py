@@ -244,7 +244,7 @@ _WRITTEN = {
 }
 """The types whose parts are looked at, and what stands around these."""
 _AGAIN = {id(set): "set(...)", id(deque): "[...]", id(OrderedDict): "...", id(defaultdict): "defaultdict(...)"}
-"""What stands for one of them within itself, where that is not what stands around its parts."""
+"""Text for one of them within itself, where that is not its brackets with dots."""
 _DICTS = frozenset(map(id, (dict, defaultdict, *((OrderedDict,) if sys.version_info >= (3, 12) else ()))))
 _TEXTS = frozenset(map(id, (str, bytes, bytearray)))
 

@@ -176,11 +176,7 @@ def _image(container: Container | str | None) -> str | None:
 def _policy(policy: Policy) -> dict[str, object]:
     """A policy as data; objects of the host that it grants are given by name only."""
     return {
-        "modules": None if policy.modules is None else list(policy.modules),
-        "trusted": list(policy.trusted),
-        "without": sorted(policy.without),
-        "also": sorted(policy.also),
-        "format_index": policy.format_index,
+        **policy.settings(),
         "functions": [grant.name for grant in policy.functions],
         "classes": [grant.name for grant in policy.classes],
         "granted": [grant.name for grant in policy.granted],

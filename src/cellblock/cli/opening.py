@@ -28,7 +28,7 @@ class Setup:
         self._options = options
         self._inputs = inputs or {}
         self.doing = ""
-        """What the start waits for, such as the import of a package; "" at first."""
+        """Work that the start waits for, such as the import of a package; "" at first."""
         self.started = in_thread(self._start, "cellblock starts")
 
     def _start(self) -> None:

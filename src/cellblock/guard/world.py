@@ -61,7 +61,7 @@ _OWN_TYPES: dict[type, TypeAudit] = {
         Stream: names("write writelines flush isatty writable readable encoding errors closed name"),
     }.items()
 }
-"""What stands for Python's own types, and the streams."""
+"""Stand-ins for Python's own types, and the streams."""
 
 
 _STANDING: dict[type, type] = {decimal.Decimal: Decimal, fractions.Fraction: Fraction}

@@ -68,7 +68,10 @@ def no_descriptors(failed: str = _OPENED) -> CellblockError:
 
 
 def short_of(error: BaseException, failed: str = _OPENED) -> CellblockError | None:
-    """The error to raise for one that is about a resource, which it names; None for any other error."""
+    """The error to raise for one that is about a resource, which it names; None for any other error.
+
+    That of a thread that was not started may have the `stack_bytes` that it was to have.
+    """
     number = error.errno if isinstance(error, OSError) else errno.ENOMEM if isinstance(error, MemoryError) else None
     is_of_threads = isinstance(error, RuntimeError) and "start new thread" in str(error)
     if (is_of_threads or number == errno.ENOMEM) and _unshared():
@@ -77,7 +80,7 @@ def short_of(error: BaseException, failed: str = _OPENED) -> CellblockError | No
             "a process once its first one there has ended",
             hint="use sessions before that, or in a process that it starts after",
         )
-    if (is_of_threads or number == errno.ENOMEM) and (name := _full_space()):
+    if (is_of_threads or number == errno.ENOMEM) and (name := _full_space(getattr(error, "stack_bytes", _STACK_BYTES))):
         most = _shown(limit(name)[0])
         return CellblockError(
             f"{failed}: of the {most} bytes of address space that this program may have ({name}) few are left",
@@ -137,7 +140,7 @@ def each_named(cls: type[T]) -> type[T]:
     return cls
 
 
-def _full_space() -> str:
+def _full_space(stack_bytes: int) -> str:
     """The limit of the address space that leaves no room for a thread's stack; "" where none does, or nothing tells."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as status:
@@ -145,7 +148,7 @@ def _full_space() -> str:
     except OSError:
         return ""
     used = {what: int(size) << 10 for what, size, _ in sizes}
-    return next((name for name, (of, _) in _SPACES.items() if used.get(of, 0) + _STACK_BYTES > limit(name)[0]), "")
+    return next((name for name, (of, _) in _SPACES.items() if used.get(of, 0) + stack_bytes > limit(name)[0]), "")
 
 
 def _unshared() -> bool:

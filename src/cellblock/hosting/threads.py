@@ -35,6 +35,7 @@ def begun(function: Callable[..., object], *args: object, name: str, stack_bytes
         try:
             thread.start()
         except RuntimeError as error:
+            error.stack_bytes = stack_bytes  # type: ignore[attr-defined]  # for `short_of`, whoever asks it
             raise told(error) from error
         finally:
             stack_size(before)

@@ -270,7 +270,7 @@ def names_of(session: StoredSession, commit: Commit) -> dict[str, Name]:
 
 
 def name_of(plain: Any) -> Name:
-    """What a row of the tree of names tells."""
+    """The name of a row of the tree of names."""
     _require(plain, _NAME)
     return Name(type=plain["type"], size=plain["size"], preview=plain["preview"])
 

@@ -105,8 +105,9 @@ class Losses:
     def _keep(self, commit: str, lacks: Lacks) -> None:
         """Keep the lacks of a commit. Of old ones some names are forgotten: the next commit finds them again."""
         self._of[commit] = lacks
-        if lacks.missing and lacks.missing is not self.now.missing:
-            self._named.append((commit, sum(map(held_of_lost, lacks.missing))))
+        if not lacks.missing or lacks.missing is self.now.missing:
+            return
+        self._named.append((commit, sum(map(held_of_lost, lacks.missing))))
         while len(self._named) > 1 and sum(size for _, size in self._named) > _MOST_HELD:
             oldest = self._named.popleft()[0]
             missing = self._of[oldest].missing

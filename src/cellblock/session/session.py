@@ -80,6 +80,9 @@ _LOOK_SECONDS = 0.1
 """Between two looks at whether the session was closed, while a stream is not read."""
 _PARTINGS = 10
 """Times that a branch is begun anew where the session's process ended meanwhile."""
+_NONE_AT_LOCAL = Unavailable(
+    mechanism="checkpoints", reason="the level local keeps none", remedy='use trust_level="isolated"'
+)
 _UNREAD_EVENTS = 16
 """Events that a stream holds for who reads it; the cell waits where there are more."""
 
@@ -643,23 +646,19 @@ class AsyncSession(Versions):
 
     @property
     def _keeps_no_states(self) -> bool:
-        if self.trust_level == "local" or self.walls == "reduced" or not self.limits.max_checkpoints:
-            return True
-        return self._without_checkpoints is not None
+        return self.walls == "reduced" or not self.limits.max_checkpoints or self._without_checkpoints is not None
 
     @property
     def _without_checkpoints(self) -> Unavailable | None:
-        """Why its kernel keeps none, whatever the limits, if it says so."""
+        """Why its kernel keeps none, whatever the limits, if it says so; at `local` none does."""
+        if self.trust_level == "local":
+            return _NONE_AT_LOCAL
         walls = () if self._kernel is None else self._kernel.capabilities.walls
         lacking = (wall for wall in walls if isinstance(wall, Unavailable) and wall.mechanism == "checkpoints")
         return next(lacking, None)
 
     def _not_undone(self, steps: int, able: int, bound: str) -> CellblockError:
         lacking = self._without_checkpoints
-        if self.trust_level == "local":
-            lacking = Unavailable(
-                mechanism="checkpoints", reason="the level local keeps none", remedy='use trust_level="isolated"'
-            )
         return not_undone(steps, able, bound, limits=self.limits, walls=self.walls, lacking=lacking)
 
     async def branch(self, name: str | None = None) -> AsyncSession:

@@ -391,19 +391,12 @@ class SqliteDatabase:
 
     def _give_back(self) -> None:
         """Cut off what a write that failed has left behind the last commit in the log; whoever writes just now uses it.
-
-        The log is a header, with two random numbers at 16, and pages: each with the size that a commit gives the file,
-        0 before its last page, and the two numbers, which tell it from a page of an earlier log.
         """
         if self._path is None or self._try_to_begin("BEGIN IMMEDIATE", ()) is None:
             return
         try:
-            with open(self._path + "-wal", "rb") as log:
-                header, end = log.read(_LOG_HEADER), 0
-                size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
-                while len(page := log.read(size)) == size and page[8:16] == header[16:24]:
-                    end = log.tell() if any(page[4:8]) else end
-            os.truncate(self._path + "-wal", end)
+            _, size, ends = _commits(self._path + "-wal")
+            os.truncate(self._path + "-wal", _LOG_HEADER + ends[-1] * size if ends else 0)
         finally:
             self._writer.execute("ROLLBACK")
             self._lock.release()
@@ -616,17 +609,28 @@ def _weight(values: Sequence[Value]) -> int:
     return sum(len(value) for value in values if isinstance(value, (str, bytes)))
 
 
+def _commits(log: str) -> tuple[bytes, int, list[int]]:
+    """The header of a log, the bytes that a page takes in it, and the number of pages up to the end of each commit.
+
+    The log is a header, with two random numbers at 16, and pages: each with the size that a commit gives the file, 0
+    before its last page, and the two numbers, which tell it from a page of an earlier log.
+    """
+    with open(log, "rb", buffering=0) as file:
+        header = file.read(_LOG_HEADER)
+        size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
+        pages = range((os.fstat(file.fileno()).st_size - _LOG_HEADER) // size if len(header) == _LOG_HEADER else 0)
+        heads = ((page, os.pread(file.fileno(), 16, _LOG_HEADER + page * size)) for page in pages)
+        return header, size, [page + 1 for page, head in heads if any(head[4:8]) and head[8:16] == header[16:24]]
+
+
 def _lost_transactions(path: str) -> int:
-    """Number of transactions that lie whole in a log behind the last one that SQLite reads of it; see `_give_back`."""
+    """Number of transactions that lie whole in a log behind the last one that SQLite reads of it."""
     try:
-        with open(path + "-wal", "rb", buffering=0) as log, open(path + "-shm", "rb") as index:
-            header = log.read(_LOG_HEADER)
-            size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
-            pages = range((os.fstat(log.fileno()).st_size - _LOG_HEADER) // size if len(header) == _LOG_HEADER else 0)
-            heads = ((page, os.pread(log.fileno(), 16, _LOG_HEADER + page * size)) for page in pages)
-            ends = [page + 1 for page, head in heads if any(head[4:8]) and head[8:16] == header[16:24]]
+        header, _, ends = _commits(path + "-wal")
+        with open(path + "-shm", "rb") as index:
             read = int.from_bytes(index.read(_INDEX_HEADER)[-4:], sys.byteorder)
-            is_same = os.pread(log.fileno(), _LOG_HEADER, 0) == header
+        with open(path + "-wal", "rb") as log:
+            is_same = log.read(_LOG_HEADER) == header
     except FileNotFoundError:
         return 0
     return sum(end > read for end in ends) if is_same else 0

@@ -42,7 +42,7 @@ class _Kid:
 
 
 _Slot: TypeAlias = "_Apart | JSON"
-"""What stands at a key; never None, which removes it."""
+"""Value at a key; never None, which removes it."""
 _Leaf: TypeAlias = dict[str, _Slot]
 
 

@@ -416,7 +416,7 @@ def _tag_of(tree: object) -> tuple[str, object]:
 
 
 def _body_of(tree: object, tag: str, otherwise: str) -> object:
-    """What stands under a tag; MalformedValue in those words where it is another."""
+    """The body under a tag; MalformedValue in those words where it is another."""
     found, body = _tag_of(tree)
     if found != tag:
         raise MalformedValue(otherwise)

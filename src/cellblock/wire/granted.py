@@ -21,11 +21,7 @@ _AS_TOOLS = "grant functions instead, policy.fn(f), which are called on the host
 def as_data(policy: Policy) -> dict[str, object]:
     """A policy as data for a worker. CellblockError for a grant that has no name inside a session."""
     return {
-        "modules": None if policy.modules is None else list(policy.modules),
-        "trusted": list(policy.trusted),
-        "without": sorted(policy.without),
-        "also": sorted(policy.also),
-        "format_index": policy.format_index,
+        **policy.settings(),
         "classes": [_class(grant) for grant in policy.classes],
         "granted": [_module(grant) for grant in policy.granted],
     }

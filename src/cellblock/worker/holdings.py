@@ -294,7 +294,7 @@ def has_mappings(process: int, many: int) -> bool:
 
 
 def open_to_write(thread: int, descriptor: int) -> os.stat_result | None:
-    """What a file tells that a thread has open to be written; None for another. PermissionError where that is hidden.
+    """Status of a file that a thread has open to be written; None for another. PermissionError where that is hidden.
     """
     try:
         told = os.stat(procfs.path(f"{thread}/fd/{descriptor}"))

@@ -32,7 +32,7 @@ _TASK = names("cancel cancelled done result exception remove_done_callback get_n
 
 
 def _done(kind: Any) -> dict[str, Method]:
-    """What calls a function when a task or future is done, once it is known that code may call that."""
+    """The caller of a function when a task or future is done, once it is known that code may call that."""
 
     def make(world: World) -> Callable[..., None]:
         return lambda self, fn, /, **named: kind.add_done_callback(self, world.calls.given(fn), **named)

@@ -162,6 +162,7 @@ async def serve_http(
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"].username
+        # The SDK gives no answer to who asks to go on with a stream, as it keeps none.
         scope = {**scope, "headers": [one for one in scope["headers"] if one[0].lower() != b"last-event-id"]}
         if scope["path"] != PATH:
             await _refuse(send, 404, f"the path is {PATH}")

@@ -1,4 +1,4 @@
-"""What this process has mapped to be shared: put in memory of its own for a branch, or found without its file."""
+"""Shared mappings of this process: put in memory of its own for a branch, or found without their files."""
 
 from __future__ import annotations
 
