@@ -342,7 +342,7 @@ def test_a_file_that_lies_too_deep_is_named_and_the_others_are_saved(cellblock: 
         b"open('/workspace/last', 'w').close()"
     )
     done = cellblock("run", "-", "--save", "kept", stdin=source)
-    assert (done.returncode, [path.name for path in (tmp_path / "kept").iterdir()]) == (0, ["last"])
+    assert (done.returncode, [path.name for path in (tmp_path / "kept").iterdir()]) == (1, ["last"])
     assert done.stderr.decode() == (
         f"cellblock: saved kept/last\ncellblock: not saved: {'a/' * 60}…: below more than 100 directories\n"
     )

@@ -241,7 +241,7 @@ def test_process_that_is_gone_leaves_an_opaque() -> None:
 def test_value_whose_message_finds_no_memory_inside_is_told_as_memory(
     open_session: Callable[..., Session], readable_python: str, walls: str, what: str
 ) -> None:
-    value = b"x" * 60_000_000 if what == "one" else [f"{n:0100}" for n in range(600_000)]
+    value = b"x" * 98_000_000 if what == "one" else [f"{n:0100}" for n in range(950_000)]
     limits = ExecutionLimits(timeout_seconds=20, max_memory_mb=64)
     session = open_session(limits=limits, walls=walls, python=readable_python)
     session.run("k = 1")
