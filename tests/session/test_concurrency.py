@@ -26,7 +26,7 @@ def test_calls_of_several_threads_are_first_come_first_served(session: Session) 
         calls = []
         for number in range(8):
             calls.append(pool.submit(session.run, f"order.append({number})"))
-            while session._session._turns.statistics().tasks_waiting <= number:
+            while session._session._lock.waiting <= number:
                 pass
         session.files.write("go", b"")
         list(events)

@@ -431,7 +431,7 @@ def session_here(given: object) -> AsyncSession:
     """
     if isinstance(given, Session) and is_own_step():
         return given._session
-    if isinstance(given, AsyncSession) and given._is_of_running_loop:
+    if isinstance(given, AsyncSession) and given._lock.is_of_running_loop:
         return given
     if isinstance(given, Session):
         raise TypeError("session must be an AsyncSession, not Session, which blocks: pass one, or call run()")

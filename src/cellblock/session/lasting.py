@@ -505,8 +505,9 @@ class Lasting:
         """The user's session of that name, where this program has it open on the event loop that runs here."""
         other = _open.get(self._place_of(name))
         session = None if other in (None, self) or other.user is None else other.user()
-        is_usable = session is not None and session._is_here and session._is_of_running_loop and not session._closed
-        return session if is_usable else None
+        if session is None or session._closed or not (session._is_here and session._lock.is_of_running_loop):
+            return None
+        return session
 
     def _place_of(self, name: str) -> tuple[str | None, str, str, str]:
         return self._state.url, self._store.identity, self._held.user, name  # a copied store is of the same identity

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeVar
 
@@ -25,7 +24,7 @@ from cellblock.events import Done, Event
 from cellblock.executors.choose import launcher_for
 from cellblock.executors.protocol import Capabilities, Files, Kernel, KernelSpec
 from cellblock.executors.room import most, opening
-from cellblock.hosting import clock, to_thread
+from cellblock.hosting import to_thread
 from cellblock.hosting.finalizers import finalizer
 from cellblock.hosting.forks import importing
 from cellblock.hosting.shortage import each_named, named
@@ -50,7 +49,6 @@ from cellblock.session.execution import equip
 from cellblock.session.files import AsyncFiles
 from cellblock.session.hoststeps import CLEAR_FILES, HostStep, aside
 from cellblock.session.tools import Toolbox
-from cellblock.session.turns import Stand
 from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
@@ -224,7 +222,7 @@ class AsyncSession(Versions):
                 hint="use a Session, in a thread of its own where the loop is another library's",
             )
         if self._kernel is None and not self._asleep:
-            self._turn_loop = asyncio._get_running_loop()
+            self._lock.bind()
             settings: Mapping[str, Any] = {}
             try:
                 if isinstance(self.state, Versioned) and self._lasting is None:
@@ -314,7 +312,7 @@ class AsyncSession(Versions):
         stored = self._lasting.settings
         if self._lasting.epoch > 1:  # no id of a cell comes twice
             ids = f"{stored.get('seed', '')}/{self.name}/{self._lasting.epoch}"
-            self._ids = random.Random(ids)  # noqa: S311 - names cells
+            self._history.name_cells_by(ids)
         settings, self._left_out = narrowed(stored, given, self._said)
         if self._left_out:
             _log.warning(
@@ -461,7 +459,7 @@ class AsyncSession(Versions):
 
     async def _look_at_files(self, at: Callable[[Files], T], /) -> T:
         """Read the files, in a thread; the answer comes once the store has the step that they are of."""
-        self._used = clock.now()
+        self._lock.use()
         while True:
             kernel = await self._awake()
             try:
@@ -584,7 +582,7 @@ class AsyncSession(Versions):
         In a session that lasts it is good for as long as that step is part of the session's history.
         """
         self._require_usable()
-        return (self._stood or self._stand).step
+        return self._history.told.step
 
     async def undo(self, steps: int = 1, *, to: str | None = None) -> None:
         """Undo steps, each a cell, a command or a change from the host: names, objects and files go back.
@@ -603,7 +601,8 @@ class AsyncSession(Versions):
         kernel = await self._acquire(wait=True)
         try:
             await self._committed()
-            states = self._states_before(kernel, steps) if to is None else self._states_after(kernel, to)
+            history = self._history
+            states = history.states_before(kernel, steps) if to is None else history.states_since(kernel, to)
             if states == 0:
                 return
             if (bound := await kernel.reserve(states)) is None:
@@ -614,35 +613,9 @@ class AsyncSession(Versions):
             elif to is not None and states > kernel.steps and not self._keeps_no_states:
                 raise gone(to)
             else:
-                raise self._not_undone(steps if to is None else states, self._steps_kept(kernel), bound)
+                raise self._not_undone(steps if to is None else states, history.steps_kept(kernel), bound)
         finally:
             self._give_turn()
-
-    def _states_before(self, kernel: Kernel, steps: int) -> int:
-        """Number of the kernel's states after the one before so many steps; more than there are where it is gone.
-
-        What was run aside after a step is part of it.
-        """
-        stands = self._stands_of(kernel)
-        for back, (newer, older) in enumerate(pairwise(reversed(stands)), 1):
-            steps -= newer.made_by != older.made_by
-            if not steps:
-                return back
-        return len(stands) + steps - 1
-
-    def _states_after(self, kernel: Kernel, step: str) -> int:
-        """Number of the kernel's states after the one that a step led to; all of them where that is gone."""
-        stands = self._stands_of(kernel)
-        found = (back for back, stand in enumerate(reversed(stands)) if step in stand.steps)
-        return next(found, len(stands))
-
-    def _steps_kept(self, kernel: Kernel) -> int:
-        """Number of steps that the kernel can undo."""
-        return len({stand.made_by for stand in self._stands_of(kernel)}) - 1
-
-    def _stands_of(self, kernel: Kernel) -> list[Stand]:
-        """The steps that led to each of the kernel's states. Once it has ended, nobody may have told of the newest."""
-        return [self._stands.get(state, self._stand) for state in kernel.states]
 
     @property
     def _keeps_no_states(self) -> bool:
@@ -701,7 +674,8 @@ class AsyncSession(Versions):
         if self._private:
             branch._close_off(self._private, self._private_since)
         branch._offer_mark()
-        branch._ids, branch._own_seed = random.Random(own), own  # noqa: S311 - names cells
+        branch._history.name_cells_by(own)
+        branch._own_seed = own
         if self._lasting is not None:
             branch.state, branch._spec = self.state, replace(branch._spec, saved=True, scoped=self._spec.scoped)
             branch.name, branch.user = name or f"{self.name}-{which}", self.user
@@ -736,7 +710,7 @@ class AsyncSession(Versions):
         await kernel.settle_files()  # a state whose files could not be remembered is none to branch from
         if kernel.gone or not kernel.branchable:
             await self._ask(Run(source="", filename="<branch>", max_text=self.limits.max_output_bytes))
-        if kernel.states[-1] not in self._stands:  # somebody is about to tell
+        if self._history.of_state(kernel.states[-1]) is None:  # somebody is about to tell
             kernel = await self._acquire(wait=True)
             self._give_turn()
         return kernel
@@ -746,9 +720,9 @@ class AsyncSession(Versions):
         spec = replace(branch._spec, seed=branch._own_seed, private=bool(self._private))
         while True:
             state = stem.states[-1]
-            if stem is not self._kernel or (stand := self._stands.get(state)) is None:
+            if stem is not self._kernel or (stand := self._history.of_state(state)) is None:
                 return False
-            notebook, branch._count = self.notebook.copy(), self._count  # cells may end while the branch is made
+            notebook, count = self.notebook.copy(), self._history.count  # cells may end while the branch is made
             try:
                 with opening(branch._descriptors):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
@@ -769,10 +743,8 @@ class AsyncSession(Versions):
             branch._close_off(self._private, self._private_since)
             await branch.mark_private(self._private)
         source = None if branch._lasting is None else branch._lasting.source
-        branch.notebook = notebook.copy(source, account=branch._account)
+        branch._history.begin_as(stand, notebook.copy(source, account=branch._account), count, kernel.states[-1])
         branch.notebook.private = branch.private
-        branch._stand = replace(stand, notebook=branch.notebook)
-        branch._stands = {kernel.states[-1]: branch._stand}
         branch._lost = tuple(
             Lost(name=name, type=kind, reason=reason, remedy=remedy) for name, kind, reason, remedy in rows
         )

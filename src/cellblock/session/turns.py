@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -20,13 +19,14 @@ from cellblock.executors.protocol import FileVersion, Kernel, Recovery
 from cellblock.hosting import clock, to_thread
 from cellblock.hosting.loops import OfLoop
 from cellblock.hosting.shortage import named
-from cellblock.hosting.unique import unique_word
 from cellblock.limits import ExecutionLimits
 from cellblock.session.account import Account
 from cellblock.session.arguments import require_seconds, require_text
 from cellblock.session.calls import Answer
 from cellblock.session.execution import HOST_SECONDS, Execution, recover, sendable
+from cellblock.session.history import History, Stand
 from cellblock.session.hoststeps import ASIDE, HostStep, host_step, is_own, not_done_again
+from cellblock.session.lock import SessionLock
 from cellblock.session.notebook import Kept, Notebook, Record
 from cellblock.session.record import Recorder, also_lost, at_risk, failed_cell, losses, unsaved_error
 from cellblock.session.tools import Asked, Toolbox
@@ -59,27 +59,6 @@ class Change:
     entries: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """A session's place: the steps that led to one state, the newest last, and the cells that they were, by id,
-    each with what the notebook had of it before.
-
-    The first led there, and the others changed nothing, as a cell does that was rolled back. `made_by` is the newest
-    step that can be undone: what was run aside belongs to the step before. `notebook` is the one of then: a clearing
-    begins another.
-    """
-
-    steps: tuple[str, ...]
-    made_by: str
-    notebook: Notebook
-    cells: Mapping[str, Record | None] = field(default_factory=dict)
-
-    @property
-    def step(self) -> str:
-        """The newest step."""
-        return self.steps[-1]
-
-
 class Turns:
     """Requests of a session to its kernel. Calls are first come, first served."""
 
@@ -91,18 +70,10 @@ class Turns:
         """The session's name in its store; None where it does not last."""
         self.limits = limits
         self._account = toolbox.account = Account(limits.max_host_mb * 2**20)
-        self.notebook = Notebook(account=self._account)
         self._kernel: Kernel | None = None
-        self._turns = anyio.Semaphore(1, fast_acquire=True)
-        self._turn_loop: asyncio.AbstractEventLoop | None = None
-        """The event loop of asyncio's that the session was used on last."""
-        self._count = 0
-        self._ids = random.Random(seed)  # noqa: S311 - names cells; nothing rests on it
+        self._lock = SessionLock()
+        self._history = History(Notebook(account=self._account), seed)
         self._lost: tuple[Lost, ...] = ()
-        self._stand = Stand(("open",), "open", self.notebook)
-        """The session's position."""
-        self._stands: dict[int, Stand] = {}
-        """Earlier positions, by the states of its kernel."""
         self._stopped = False
         """True if the cell that runs was interrupted."""
         self._before: Record | None = None
@@ -121,17 +92,19 @@ class Turns:
         self._asleep = False
         self._rebuilt: anyio.Event | None = None
         """Set once the session's kernel is in its state again; None where it is."""
-        self._stood: Stand | None = None
-        """Its place until then, for those without its turn."""
         self._note = ""
         """Note for the next cell on how the session came to be where it is."""
         self._caller = Caller(toolbox, "")
         """The cell under way, for functions that a kernel calls in its own thread."""
-        self._used = clock.now()
         self._closed = False
         self._closing_loop: asyncio.AbstractEventLoop | None = None
         """The event loop that it was closed on."""
         self._host = os.getpid()
+
+    @property
+    def notebook(self) -> Notebook:
+        """The session's cells and what they showed."""
+        return self._history.notebook
 
     def _offers(self, tool: str) -> bool:
         """True if cells can call a function of the host by that name."""
@@ -149,7 +122,7 @@ class Turns:
         """
         if not _in_a_line(reason):
             raise ValueError("the reason why the session is private must be a text of one line")
-        self._close_off(reason, self._count)
+        self._close_off(reason, self._history.count)
         if self._lasting is not None and not self._lasting.settings.get("private"):
             await self._lasting.configure({"private": self._private, "private_since": self._private_since})
 
@@ -208,7 +181,7 @@ class Turns:
     async def _until_rebuilt(self) -> None:
         """Until the session's kernel is in its state, for one without its turn."""
         while self._rebuilt is not None:
-            self._require_going_on()
+            self._lock.require_going_on()
             await self._rebuilt.wait()
 
     async def _wake(self) -> None:
@@ -229,41 +202,14 @@ class Turns:
             )
 
     @property
-    def _is_of_running_loop(self) -> bool:
-        """True if it is used on the event loop that runs here, as far as it was used."""
-        return self._turn_loop in (None, asyncio._get_running_loop()) or self._loop_is_gone
-
-    @property
-    def _loop_is_gone(self) -> bool:
-        """True if nothing that was begun on the session's event loop goes on."""
-        return self._turn_loop is not None and self._turn_loop.is_closed()
-
-    @property
     def _is_left(self) -> bool:
         """True once nobody can go on with it: its event loop was closed in the middle of a call, or of its closing."""
         if self._closed:
             return self._closing_loop is not None and self._closing_loop.is_closed()
-        return self._loop_is_gone and not self._turns.value
+        return self._lock.is_left
 
     def _require_one_loop(self) -> None:
-        """CellblockError while another running event loop has work of the session's: it never wakes a waiter here."""
-        loop, here = self._turn_loop, asyncio._get_running_loop()
-        if loop is None or loop is here or not loop.is_running():
-            return
-        if not self._turns.value or (self._lasting is not None and self._lasting.committer.is_busy):
-            raise CellblockError(
-                "the session is in use on another event loop, in another thread",
-                hint="use a Session, which any thread may call, or call this one on its own loop"
-                " (asyncio.run_coroutine_threadsafe)",
-            )
-
-    def _require_going_on(self) -> None:
-        """CellblockError where the call that has the turn does not go on: its event loop was closed, or stopped."""
-        what = "the event loop that the session was used on was {} in the middle of a call"
-        if self._loop_is_gone:
-            raise SessionClosed(what.format("closed"), hint="open a new one") from None
-        if self._turn_loop is not None and not self._turn_loop.is_running():
-            raise CellblockError(what.format("stopped"), hint="have it run until that call has ended") from None
+        self._lock.require_one_loop(saving=self._lasting is not None and self._lasting.committer.is_busy)
 
     def _require_open(self) -> None:
         if self._closed:
@@ -296,7 +242,7 @@ class Turns:
                 return ran
             draft = self._draft(source, kind, call_id if again is None else again.id, timeout)
             before = None if again is None else await self._kept(again.id)
-            self._under_way = step = self._new_step()
+            self._under_way = step = self._history.new_step()
             if self._lasting is not None:
                 if 2 * self._account.held > self._account.limit:  # much of it may wait to be written
                     await self._lasting.finish()
@@ -319,10 +265,6 @@ class Turns:
         ask = self.notebook.kept
         return ask(cell_id) if self.notebook.has_recorded(cell_id) else await to_thread.run_sync(ask, cell_id)
 
-    def _new_step(self) -> str:
-        """An id for a step that is no new cell; no branch of the session has the same."""
-        return f"s{unique_word()}"
-
     def _begin_at_once(self, source: str) -> Execution | None:
         """Start the next cell if nobody else has the session's turn and none of it is written to a store.
 
@@ -332,13 +274,10 @@ class Turns:
         if self._lasting is not None:
             return None
         kernel = self._living()
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
+        if not self._lock.acquire_at_once():
             return None
-        self._turn_loop = asyncio._get_running_loop()
         try:
-            self._under_way = step = self._new_step()
+            self._under_way = step = self._history.new_step()
             return self._start(kernel, self._draft(source, "python"), step)
         except BaseException:
             self._give_turn()
@@ -347,8 +286,8 @@ class Turns:
     def _draft(self, source: str, kind: CellKind, cell_id: str | None = None, timeout: float | None = None) -> Cell:
         """The next cell, before it runs."""
         return Cell(
-            id=cell_id or f"c{self._ids.getrandbits(40):010x}",
-            number=self._count + 1,
+            id=cell_id or self._history.new_cell(),
+            number=self._history.count + 1,
             source=source,
             kind=kind,
             state=CellState.RUNNING,
@@ -373,7 +312,7 @@ class Turns:
             turn = kernel.turn(request, max_output_bytes=self.limits.max_output_bytes)
         finally:
             callers.reset(asked)
-        self._count = draft.number
+        self._history.count = draft.number
         lost, note = tuple[Lost, ...](), ""
         if answer is None:
             self._before = self.notebook.hold(before)
@@ -470,9 +409,9 @@ class Turns:
             return cell
         kernel = await self._go_back(lasting, kernel)
         cell = failed_cell(cell, error, self.limits.max_output_bytes, recorder.notes)
-        self._count = cell.number
+        self._history.count = cell.number
         self.notebook.record(cell, recorder.blobs)
-        step = self._new_step()
+        step = self._history.new_step()
         lasting.commit(kernel, self._settle(step, cell.id, self._before), step, cell, recorder.blobs)
         return cell
 
@@ -487,7 +426,8 @@ class Turns:
 
         A session that lasts goes there by its store where the kernel cannot; the kernel that stands there.
         """
-        wanted = self._stands[kernel.states[-1 - states]]
+        wanted = self._history.of_state(kernel.states[-1 - states])
+        assert wanted is not None  # whoever has the turn has told of all of them
         if not await unbroken(partial(self._recover_to, kernel, states, wanted, why)) and self._lasting is not None:
             return await self._go_to(self._lasting, await self._lasting.led_to(wanted.step))
         return kernel
@@ -504,13 +444,13 @@ class Turns:
             self._take(wanted.notebook)
         self._settle(is_fresh=recovery.fresh and not recovery.exact)
         if self._lasting is not None:
-            self._stand = wanted  # also where the kernel has ended since: another will stand there
+            self._history.stand = wanted  # also where the kernel has ended since: another will stand there
             await self._lasting.went_back(wanted.step, deleted)
         return True
 
     def _take(self, notebook: Notebook) -> None:
         """Go on with another notebook."""
-        self.notebook = notebook
+        self._history.notebook = notebook
         if self._lasting is not None:
             self._lasting.follow(notebook)
 
@@ -561,7 +501,7 @@ class Turns:
         if host is not None and host.clears_files:
             async with self._changing:  # as part of the step that begins
                 await host.change(kernel)
-        self._under_way = self._new_step() if changes else ""
+        self._under_way = self._history.new_step() if changes else ""
         if changes and self._lasting is not None:
             self._lasting.journal.begin_host(self._under_way)
         then, answer = partial(self._note_asked, kernel, request, host), self._answer if changes else None
@@ -657,19 +597,10 @@ class Turns:
 
     async def _take_turn(self, *, wait: bool = True) -> None:
         """Take the session's one turn, once it is free. An error where it would never be."""
-        if self._turns.value:
-            self._require_one_loop()
-            self._turn_loop = asyncio._get_running_loop()  # before the turn is taken: other threads look at both
-        try:
-            self._turns.acquire_nowait()
-        except anyio.WouldBlock:
+        if not self._lock.is_free:
             self._require_not_calling()
-            self._require_one_loop()
-            if not wait:
-                raise SessionBusy("another call is using the session", hint="wait for it, or interrupt()") from None
-            self._require_going_on()
-            await self._turns.acquire()
-        self._turn_loop = asyncio._get_running_loop()
+        self._require_one_loop()
+        await self._lock.acquire(wait=wait)
 
     def _give_turn(self) -> None:
         """Give the session's turn on, after a cell or something else. What the host has changed of the files meanwhile
@@ -681,15 +612,12 @@ class Turns:
                 self._note_meanwhile(self._kernel)
         finally:
             self._caller.ended, self._before = True, None
-            self._used = clock.now()
-            self._turns.release()
+            self._lock.release()
 
     async def _turn_given(self, seconds: float) -> None:
         """Until no call has the turn, or for so long; not for one that waits for this, or never goes on."""
-        if self._turn_loop is asyncio._get_running_loop() and waiting_for(self._toolbox) is None:
-            with anyio.move_on_after(seconds):
-                await self._turns.acquire()
-                self._turns.release()
+        if waiting_for(self._toolbox) is None:
+            await self._lock.free(seconds)
 
     @property
     def _keeps_no_states(self) -> bool:
@@ -700,33 +628,11 @@ class Turns:
         self, step: str | None = None, cell_id: str | None = None, before: Record | None = None, *,
         made: bool = True, is_fresh: bool = False,
     ) -> int:  # fmt: skip
-        """Tell by which step, if there was one, the kernel's present state came about, and mark cells whose states are
-        gone as undone; the state's number. `before` is what the notebook had of the cell. Without `made` the step
-        belongs to the one before. `is_fresh`: the names were lost meanwhile, and no state of before is there any more,
-        whatever numbers the kernel has.
-        """
-        if self._kernel is None or self._kernel.ended:  # another kernel takes its place, and has the states
-            if step is not None:
-                self._stand = Stand((step,), step if made else self._stand.made_by, self.notebook)
-            return 0
-        states = self._kernel.states
-        for state in sorted(self._stands.keys() - {*states}, reverse=True):
-            left = self._stands.pop(state)
-            if state > states[0]:  # else it was too long ago to be gone back to
-                for one, before in left.cells.items():
-                    left.notebook.go_back(one, before)  # which was cleared since, maybe
-        if is_fresh:
-            self._stand = Stand((lost := self._new_step(),), lost, self.notebook)
-            self._stands = dict.fromkeys(states[:-1], self._stand)
-        stand = self._stands.get(states[-1])
-        cells = {} if cell_id is None else {cell_id: before}
-        if stand is None or (step is not None and self._keeps_no_states):
-            made_by = step if made and step is not None else self._stand.made_by
-            stand = Stand((step or self._stand.step,), made_by, self.notebook, cells)
-        elif step is not None:  # it changed nothing that could be gone back from
-            stand = replace(stand, steps=(*stand.steps, step), cells={**cells, **stand.cells})
-        self._stands[states[-1]] = self._stand = stand
-        return states[-1]
+        """`History.settle`, of the session's kernel."""
+        return self._history.settle(
+            self._kernel, step, cell_id, before,
+            made=made, is_fresh=is_fresh, keeps_states=not self._keeps_no_states,
+        )  # fmt: skip
 
     def _commit(
         self, kernel: Kernel, host: HostStep | None, step: str, entries: tuple[int, ...] = (), *,
@@ -738,7 +644,7 @@ class Turns:
         state = self._settle(step, made=host is None or is_own(host.kind, during))
         if self._lasting is not None and host is not None:
             self._lasting.step(
-                kernel, state, step, host, self._count,
+                kernel, state, step, host, self._history.count,
                 entries=entries, during=during, overwritten=overwritten, again=again,
             )  # fmt: skip
 
@@ -746,7 +652,7 @@ class Turns:
         """Until all that was done is in the store; what keeps it out is raised."""
         if self._lasting is not None:
             await self._until_rebuilt()  # until then some of it is being done again
-            if self._turns.value:
+            if self._lock.is_free:
                 self._lasting.commit_deletions()
             await self._lasting.committed()
 
@@ -775,7 +681,7 @@ class Turns:
 
     def _is_overwritten(self, kernel: Kernel, change: Change) -> bool:
         """True if a file is no more what the host left, and the step during which that was is the newest there is."""
-        if change.during != self._stand.step or kernel.ended:
+        if change.during != self._history.stand.step or kernel.ended:
             return False
         return kernel.files.version(change.host.name) != change.left
 
@@ -799,7 +705,7 @@ class Turns:
 
     async def _changed(self, kernel: Kernel, host: HostStep) -> bool:
         """Have the host change a file, and make a step of it; whether the kernel is the session's still."""
-        step, lasting = self._new_step(), self._lasting
+        step, lasting = self._history.new_step(), self._lasting
         async with self._changing:
             during = self._under_way
             try:
@@ -811,7 +717,7 @@ class Turns:
             if kernel is not self._kernel:
                 return False
             change = Change(host, left, during or self._under_way)
-            if is_free := bool(self._turns.value):
+            if is_free := self._lock.is_free:
                 self._note_files(kernel, {step: change})
             else:
                 self._meanwhile[step] = change  # the one who has the turn notes it, and commits it after what it did

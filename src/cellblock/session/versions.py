@@ -15,7 +15,7 @@ from cellblock.differences import Diff
 from cellblock.errors import CaptureFailed, CellblockError, RestoreFailed, SessionClosed, StoreError
 from cellblock.executors.protocol import Capabilities, Kernel
 from cellblock.executors.suspects import Suspects
-from cellblock.hosting import clock, to_thread
+from cellblock.hosting import to_thread
 from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import require_kind, require_text
 from cellblock.session.background import Background
@@ -112,30 +112,24 @@ class Versions(Turns):
 
         Its place is nobody else's meanwhile: those without its turn wait for the end, or are told where it stood.
         """
-        left, *_ = stood = self.notebook, self._count, self._stand, self._stands
-        self._rebuilt, self._stood = anyio.Event(), self._stand
+        self._rebuilt = anyio.Event()
         try:
-            with lasting.as_it_was():
+            with self._history.as_it_was(), lasting.as_it_was():
                 yield
-        except BaseException:
-            if self.notebook is not left:
-                left.forget(*self.notebook.deletions().cells)
-            self.notebook, self._count, self._stand, self._stands = stood
-            raise
         finally:
             self._rebuilt.set()
-            self._rebuilt = self._stood = None
+            self._rebuilt = None
 
     async def _rebuild(self, lasting: Lasting, kernel: Kernel, past: Past, *, keep_notebook: bool = False) -> Resumed:
         """Bring a kernel that has run nothing yet to where a commit and what follows it lead."""
         lost = () if past.snapshot is None else await self._restore(lasting, kernel, past.snapshot)
         if not keep_notebook:
             await self._begin_notebook(lasting, past)
-        self._stands = {}
+        self._history.begin_again()
         lasting.standing.go(past.base_step, past.base)
         self._settle(past.base_step)
         await self._sow(lasting, kernel, past.base_step)
-        replayed, numbers = list[Cell](), self._count if keep_notebook else 0  # which undone cells have
+        replayed, numbers = list[Cell](), self._history.count if keep_notebook else 0  # which undone cells have
         for planned in past.plan():
             if isinstance(planned.do, HostStep):
                 if planned.do.do == FORGET:
@@ -156,7 +150,7 @@ class Versions(Turns):
             await self._sow(lasting, kernel, planned.step)
             replayed += again
             lost += unlike
-        self._count = max(past.number, numbers)
+        self._history.count = max(past.number, numbers)
         lost += await self._write_again(kernel)
         lost += (*lasting.lacks_settings, *past.lost())
         lasting.lacks_settings = ()  # told once
@@ -189,7 +183,7 @@ class Versions(Turns):
         runs = cell is None
         lost: tuple[Lost, ...] = (_stopped(replay),) if replay.stopped else ()
         if cell is None:
-            self._count = replay.number - 1
+            self._history.count = replay.number - 1
             cell, blobs, unused = await self._run_again(kernel, replay.draft(), planned)
             _require_here(kernel)
             lacking = self._lacking or _too_little(cell, self.limits)
@@ -241,7 +235,7 @@ class Versions(Turns):
         again = not all(isinstance(one.do, HostStep) for one in past.steps)
         if again or not lasting.rereads:
             await to_thread.run_sync(earlier.cells)
-        self.notebook = Notebook(earlier, account=self._account)
+        self._history.notebook = Notebook(earlier, account=self._account)
         self.notebook.private = self._private
         lasting.follow(self.notebook)
 
@@ -347,8 +341,8 @@ class Versions(Turns):
 
         What the store does not take keeps the session awake.
         """
-        left = self._used + seconds - clock.now()
-        if left <= 0 and not self._asleep and self._turns.value:
+        left = seconds - self._lock.idle_seconds
+        if left <= 0 and not self._asleep and self._lock.is_free:
             with contextlib.suppress(CellblockError):
                 await self.hibernate()
             left = seconds
@@ -402,7 +396,7 @@ class Versions(Turns):
 
     async def _catch_up_between_calls(self, lasting: Lasting) -> None:
         """The same for one who has not the turn. While another call has it, what that leads to is a state to come."""
-        if self._turns.value:
+        if self._lock.is_free:
             await self._take_turn()
             try:
                 await self._catch_up(lasting)
@@ -415,13 +409,13 @@ class Versions(Turns):
         """The host has read what a step led to: until that is in the store, or cannot be. Needs no turn."""
         await self._until_rebuilt()
         await lasting.read(step, self._state_after)
-        if lasting.lacks_state and self._turns.value:  # the checkpoint that had it has ended
+        if lasting.lacks_state and self._lock.is_free:  # the checkpoint that had it has ended
             with contextlib.suppress(StoreError):  # the next cell says so
                 await self._catch_up_between_calls(lasting)
 
     def _state_after(self, step: str) -> tuple[Kernel, int] | None:
         """The kernel and its state after a step; None where it has none, or goes on from there and keeps no states."""
-        state = next((number for number, stand in self._stands.items() if step in stand.steps), None)
+        state = self._history.state_after(step)
         if self._kernel is None or state is None or (self._keeps_no_states and self._under_way):
             return None
         return self._kernel, state
@@ -515,7 +509,7 @@ class Versions(Turns):
             if why:
                 await self.mark_private(f"merged {name}: {why}")
             try:
-                merged = await unbroken(partial(lasting.merge, self._new_step(), theirs, name, prefer))
+                merged = await unbroken(partial(lasting.merge, self._history.new_step(), theirs, name, prefer))
                 if merged.id != lasting.standing.head:
                     await self._go_to(lasting, merged, undoes=False)
             except BaseException:
