@@ -41,6 +41,7 @@ _LATER_PATIENCE = 0.5
 _LONG_LOG = 8 << 20
 _SETTINGS = (
     "trusted_schema = OFF",
+    "secure_delete = FAST",  # some builds write each page that is deleted once more, for which a full disk has no room
     "synchronous = NORMAL",
     "wal_autocheckpoint = 0",
 )
@@ -619,8 +620,13 @@ def _commits(log: str) -> tuple[bytes, int, list[int]]:
         header = file.read(_LOG_HEADER)
         size = int.from_bytes(header[8:12], "big") + _PAGE_HEADER
         pages = range((os.fstat(file.fileno()).st_size - _LOG_HEADER) // size if len(header) == _LOG_HEADER else 0)
-        heads = ((page, os.pread(file.fileno(), 16, _LOG_HEADER + page * size)) for page in pages)
-        return header, size, [page + 1 for page, head in heads if any(head[4:8]) and head[8:16] == header[16:24]]
+        ends = []
+        for page in pages:
+            file.seek(_LOG_HEADER + page * size)
+            head = file.read(16)
+            if any(head[4:8]) and head[8:16] == header[16:24]:
+                ends.append(page + 1)
+        return header, size, ends
 
 
 def _lost_transactions(path: str) -> int:

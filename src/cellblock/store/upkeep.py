@@ -18,11 +18,13 @@ from cellblock.store.address import CHANGED, JSON, Link, digest, links, parsed, 
 from cellblock.store.catalogue import damaged_columns
 from cellblock.store.database import Database, Transaction, Value, blob, number, placed, text
 from cellblock.store.history import damaged_entry, entries_of, shown
-from cellblock.store.objects import GRACE, ObjectTable, in_parts
+from cellblock.store.objects import GRACE, ObjectTable, by_size, in_parts
 from cellblock.store.places import Place
 from cellblock.store.words import Damage, Swept, VerifyReport
 
 _READ_AT_ONCE, _CHANGED_AT_ONCE = 200, 400
+_WRITTEN_AT_ONCE = 2**18
+"""Bytes of objects that one transaction condemns: small enough for what is left on a full disk."""
 
 
 def verify(database: Database, objects: ObjectTable, user_id: int, user: str) -> VerifyReport:
@@ -85,9 +87,9 @@ class Collection:
 
     def sweep(self) -> Swept:
         """Mark, acquit, condemn, delete. StoreDamaged: a record cannot be read, so what it leads to is not known."""
-        listed = [address for address, _ in self._objects.listed()]  # before the look, which sees who needs these
+        listed = list(self._objects.listed())  # before the look, which sees who needs these
         live = self._marked()
-        garbage = [address for address in listed if address not in live]
+        garbage = {address: size for address, size in listed if address not in live}
         self._acquit(live)
         if condemned := self._condemn(garbage):
             condemned -= self._acquit(self._marked())
@@ -113,13 +115,15 @@ class Collection:
         condemned = {blob(row[0]) for row in self._database.select(sql, self._user_id)}
         return self._objects.acquit(self._database.once, (one for one in live if digest(one) in condemned))
 
-    def _condemn(self, garbage: Iterable[str]) -> int:
-        now = self._database.now()
+    def _condemn(self, garbage: Mapping[str, int]) -> int:
+        """Condemn objects, by their sizes: a database may write the whole of each again, on a disk that is full."""
+        now, condemned = self._database.now(), 0
         sql = "UPDATE objects SET condemned = ? WHERE user_id = ? AND condemned IS NULL AND address IN (??)"
-        return sum(
-            self._database.once(placed(sql, some), now, self._user_id, *map(digest, some))
-            for some in in_parts(garbage, _CHANGED_AT_ONCE)
-        )
+        for part in by_size(garbage.items(), _WRITTEN_AT_ONCE):
+            for some in in_parts(part, _CHANGED_AT_ONCE):
+                with self._database.writing() as transaction:
+                    condemned += transaction.run(placed(sql, some), now, self._user_id, *map(digest, some))
+        return condemned
 
     def _delete(self, garbage: Iterable[str]) -> tuple[int, int]:
         """Delete what has been condemned for long enough: how many, and the bytes they took."""
