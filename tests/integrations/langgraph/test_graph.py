@@ -30,7 +30,7 @@ from postgres_server import server, why_none
 from scripted_chat import ScriptedChat, call, runs, says, scripted, told
 from typing_extensions import TypedDict
 
-from cellblock import AsyncSession, ExecutionLimits
+from cellblock import AsyncSession, ExecutionLimits, Versioned
 from cellblock.errors import UnknownSession
 from cellblock.integrations.langgraph import (
     TOOL_NAMES,
@@ -40,6 +40,7 @@ from cellblock.integrations.langgraph import (
     Threads,
     create_agent_graph,
     create_sandbox_tools,
+    operations,
 )
 from cellblock.integrations.langgraph.searching import search
 from cellblock.integrations.langgraph.tools import threads_of
@@ -516,6 +517,21 @@ def test_a_call_that_is_made_again_is_not_carried_out_again(
         state = told(again.invoke(None, at()))
     wanted = {"1": "1 ['0']", "Wrote new.txt: 3 bytes.": "None ['0', 'one']", "Edited log.txt.": "None ['00']"}
     assert state[1:] == [said, wanted.get(said, "None []")]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("back", ["undo", "checkout"])
+async def test_a_change_of_a_file_that_was_undone_is_made_again_by_the_same_call(url: str, back: str) -> None:
+    async with AsyncSession("t", state=Versioned(url)) as session:
+        await session.run("0")
+        call = operations.Call(content="hello", key="abcdef")
+        for _ in range(2):
+            await operations.write(session, call, file_path="a.txt", description="")
+        assert len(await session.log()) == 3  # once
+        await (session.undo() if back == "undo" else session.checkout("HEAD~1"))
+        assert await session.files.list() == []
+        await operations.write(session, call, file_path="a.txt", description="")
+        assert await session.files.read("a.txt") == b"hello"
 
 
 @pytest.mark.sampled(0)

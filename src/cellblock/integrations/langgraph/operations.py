@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
@@ -25,6 +24,7 @@ from cellblock.session.files import Listing, listing
 from cellblock.session.past import was_cut_off
 from cellblock.session.record import MOST_NOTE
 from cellblock.session.session import AsyncSession
+from cellblock.store import Commit
 from cellblock.text import cut, name, row, valid, write_json
 
 MOST_FILE_BYTES = 20 * 2**20
@@ -36,6 +36,8 @@ _MOST_TOLD = 60_000
 _MOST_LINES = 2_000
 _MOST_NEW = 100
 _ROW_BYTES = 100
+_LOOKED_BACK = 16
+"""Commits that are looked at first."""
 """Bytes of a path in a list of files, about."""
 _MOST_IMAGES = 4
 _MOST_IMAGE_BYTES = 200_000
@@ -288,12 +290,30 @@ def _text(data: bytes, file: str) -> str:
 
 
 async def _change_once(session: AsyncSession, key: str, change: Callable[[], Awaitable[None]]) -> None:
-    """Change files, unless a call of this key has changed them before: a tag of its commit says so."""
-    tag = f"tool-call-{key}"
-    if key:
-        with suppress(UnknownCommit):
-            await session.log(tag, limit=1)
+    """Change files, unless a call of this key has changed them before, and that was not undone: tags of its commits
+    say so."""
+    tag, again = f"tool-call-{key}", 0
+    while key:
+        try:
+            (tagged,) = await session.log(tag, limit=1)
+        except UnknownCommit:
+            break
+        if await _leads_here(session, tagged):
             return
+        again += 1
+        tag = f"tool-call-{key}-{again}"  # a tag stays where it is
     await change()
     if key:
         await session.tag(tag)
+
+
+async def _leads_here(session: AsyncSession, tagged: Commit) -> bool:
+    """True if a commit is among those that lead to where the session stands."""
+    limit = _LOOKED_BACK
+    while True:
+        found = await session.log(limit=limit)
+        if any(one.id == tagged.id for one in found):
+            return True
+        if len(found) < limit or found[-1].depth < tagged.depth:
+            return False
+        limit *= 4
