@@ -21,6 +21,8 @@ from cellblock.hosting import sockets
 _TABLE = "/proc/self/fd"
 _UNDONE = os.O_CREAT | os.O_EXCL | os.O_TRUNC
 _HIGHEST = 65_536
+_EPOLL = "[eventpoll]"
+"""What is registered there is told itself: nothing else can be."""
 _dead: set[tuple[int, int]] = set()
 """Replacements of descriptors that were let go, by device and inode: their loss was told."""
 
@@ -44,6 +46,16 @@ class Held:
     identity: tuple[int, int] = (0, 0)
     stamp: tuple[int, int] = (0, 0)
     locks: tuple[tuple[int, bool, int, int], ...] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """True if two processes cannot each have one of their own: a socket, a pipe, an eventfd, a timerfd, a pidfd."""
+        return self.kind in (stat.S_IFSOCK, stat.S_IFIFO) or (self.kind == 0 and self.label != _EPOLL)
+
+    @property
+    def what(self) -> str:
+        """What is open, in a word."""
+        return {stat.S_IFSOCK: "socket", stat.S_IFIFO: "pipe"}.get(self.kind) or self.label.strip("[]") or "descriptor"
 
 
 def held(ours: Iterable[int]) -> list[Held]:
@@ -89,7 +101,7 @@ def let_go(found: Iterable[Held]) -> None:
                 continue
             if one.kind in (stat.S_IFCHR, stat.S_IFDIR):
                 continue
-            if one.label == "[eventpoll]":
+            if one.label == _EPOLL:
                 with select.epoll() as empty:
                     os.dup2(empty.fileno(), one.number, one.inheritable)
             else:
@@ -109,7 +121,7 @@ def take_up(found: Iterable[Held]) -> TakenUp:
     for one in found:
         if one.kind == stat.S_IFREG or (one.kind == stat.S_IFDIR and not _is_there(one)):
             taken.reopen(one)
-        elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO):
+        elif one.is_shared:
             taken.lost.append(one)
     return taken
 
@@ -129,7 +141,7 @@ def places(found: Iterable[Held], kept: Iterable[int], pipes: Mapping[int, int])
             if one.kind in (stat.S_IFDIR, stat.S_IFCHR):
                 one = replace(one, path=_path(number))
             all_of_them.append((one, instead.get((what.st_dev, what.st_ino), -1)))
-    dead = [one for one in found if one.kind in (stat.S_IFSOCK, stat.S_IFIFO) and one.number not in set(kept)]
+    dead = [one for one in found if one.is_shared and one.number not in set(kept)]
     return all_of_them + [(one, -1) for one in dead]
 
 
@@ -142,12 +154,12 @@ def move(these: Iterable[tuple[Held, int]]) -> TakenUp:
                 os.dup2(pipe, one.number, one.inheritable)
                 continue
             os.dup2(gone.fileno(), one.number, one.inheritable)
-            if one.label == "[eventpoll]":
+            if one.label == _EPOLL:
                 with select.epoll() as empty:
                     os.dup2(empty.fileno(), one.number, one.inheritable)
             elif one.identity in _dead:
                 continue
-            elif one.kind in (stat.S_IFSOCK, stat.S_IFIFO) or (one.kind == stat.S_IFREG and one.path is None):
+            elif one.is_shared or (one.kind == stat.S_IFREG and one.path is None):
                 taken.lost.append(one)
             elif one.path is not None:
                 taken.reopen(one)

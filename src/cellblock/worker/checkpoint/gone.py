@@ -167,13 +167,13 @@ def _files(woken: Woken) -> list[Row]:
 
 
 def _connections(woken: Woken, told: set[object]) -> list[Row]:
-    """Sockets and pipes that something holds still, but no name that was told."""
+    """Sockets, pipes and their like that something holds still, but no name that was told."""
     return [
-        (f"descriptor {one.number}", "socket" if one.kind == stat.S_IFSOCK else "pipe", _CLOSED, "open it again")
+        (f"descriptor {one.number}", one.what, _CLOSED, "open it again")
         for one in woken.gone
-        if one.kind in (stat.S_IFSOCK, stat.S_IFIFO) and one.number not in told and is_dead(one.number)
+        if one.is_shared and one.number not in told and is_dead(one.number)
     ]
 
 
 def _numbers(woken: Woken) -> set[int]:
-    return {one.number for one in woken.gone if one.kind in (stat.S_IFSOCK, stat.S_IFIFO)}
+    return {one.number for one in woken.gone if one.is_shared}
