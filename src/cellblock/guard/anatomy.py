@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import GetSetDescriptorType, SimpleNamespace
 from typing import Any, Generic, TypeVar
@@ -72,6 +72,17 @@ def exact(value: Any) -> Any:
     if issubclass(type(value), int) and type(value) is not bool:
         return int.__pos__(value)
     return float.__pos__(value) if issubclass(type(value), float) else value
+
+
+def exactly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, given exact arguments: what it keeps for the whole process is no object of the code's own."""
+
+    def called(*given: Any, **named: Any) -> Any:
+        return function(*map(exact, given), **{name: exact(one) for name, one in named.items()})
+
+    for name in ("__name__", "__qualname__", "__doc__"):
+        setattr(called, name, getattr(function, name, None))
+    return called
 
 
 def leaving(rows: dict[int, Any], one: Any) -> ref[Any]:

@@ -18,11 +18,11 @@ _HOMES = {
     "stdlib.system": "sys warnings",
     "stdlib.tasks": "asyncio",
     "stdlib.queues": "queue graphlib contextvars weakref array secrets keyword reprlib ast",
-    "stdlib.web": "pathlib urllib urllib.parse html html.parser shlex fnmatch colorsys ipaddress codecs xml xml.etree "
+    "stdlib.web": "pathlib urllib urllib.parse html html.parser shlex fnmatch colorsys codecs xml xml.etree "
     "xml.etree.ElementTree",
     "stdlib.reports": "traceback inspect timeit",
     "stdlib.examples": "doctest",
-    "written.audits": "argparse contextlib dataclasses functools logging string textwrap",
+    "written.audits": "argparse contextlib dataclasses functools ipaddress logging string textwrap",
 }
 STANDARD = frozenset(name for names in _HOMES.values() for name in names.split())
 """Modules of the standard library that have an audit."""

@@ -16,7 +16,9 @@ from functools import cmp_to_key, partial
 from io import BytesIO, StringIO
 from itertools import chain
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from cellblock.guard.anatomy import exactly
 from cellblock.guard.budget import afford
 from cellblock.guard.sizes import LARGE_BITS, room
 from cellblock.guard.steps import entry, fed, gathered, hashed, mixed, plain, ticking
@@ -407,6 +409,7 @@ FORMS: dict[Any, Callable[..., Any]] = {
     sorted: _sorted,
     heapq.heapify: _heapify,
     operator.countOf: _count_of,
+    ZoneInfo: exactly(ZoneInfo),
 }
 """By the function or type that code calls, what is called in its place."""
 for _of, _form in FORMS.items():

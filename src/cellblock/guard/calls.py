@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import types
-import typing
 from collections import defaultdict, deque
 from collections.abc import Callable
 from difflib import Differ, HtmlDiff, SequenceMatcher
 from enum import property as enum_property
 from json import JSONDecoder, JSONEncoder
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
-from cellblock.guard import steps
+from cellblock.guard import hints, sizes, steps
 from cellblock.guard.anatomy import held, holder, leaving, lineage, name_of
 from cellblock.guard.bounded import FORMS
 from cellblock.guard.refusal import denied
@@ -31,13 +31,15 @@ _BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
 _FIRST, _KEY = (map, filter), (sorted, min, max)
 _CONTAINERS = frozenset((list, dict, set, str, bytes, deque))
 _STANDING = (TypeOfTypes, TypeStandIn)
-_ALIASES: tuple[type, ...] = (type(vars(typing)["List"]), type(vars(typing)["List"][int]))
+_ALIASES: tuple[type, ...] = tuple({type(one) for typing in hints.BOTH for one in (typing.List, typing.List[int])})
 MAKERS: tuple[type, ...] = (
     *(property, enum_property, defaultdict, SequenceMatcher, Differ, HtmlDiff, JSONDecoder, JSONEncoder),
 )
 """Classes whose objects call what they are made with."""
 _CACHED: type = type(functools.lru_cache(lambda: None))
-_partial_func = vars(functools.partial)["func"].__get__
+_partial_func, _partial_args, _partial_keywords = (
+    vars(functools.partial)[name].__get__ for name in ("func", "args", "keywords")
+)
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
@@ -59,6 +61,7 @@ class Calls:
             **{id(one): form for one, form in FORMS.items()},
             **{id(one): _instead_of(one, self._first) for one in _FIRST},
             **{id(one): _instead_of(FORMS[one], self._keyed) for one in _KEY},
+            id(int): sizes.integer,
         }
 
     def grant(self, value: Any) -> None:
@@ -90,8 +93,8 @@ class Calls:
         elif issubclass(kind, _ALIASES):
             self(held(value)["__origin__"])
         elif issubclass(kind, functools.partial):
-            if id(value) not in self.known:
-                self(_partial_func(value))
+            if id(value) not in self.known and (checked := self(function := _partial_func(value))) is not function:
+                return functools.partial(checked, *_partial_args(value), **_partial_keywords(value))
         elif self._has_row(kind) or kind in _STANDING:
             if kind.__weakrefoffset__:
                 self.remember(value)
@@ -167,7 +170,7 @@ class Calls:
         if type(function) is types.FunctionType or not callable(function):
             return function
         checked = self(function)
-        return function if id(function) in _BOUNDED_TYPES else checked
+        return function if id(function) in _BOUNDED_TYPES and function is not ZoneInfo else checked
 
     def original(self, function: Any) -> Any:
         """Python's own function, for what stands in place of one where C calls it; any other object as it is."""
@@ -204,4 +207,7 @@ class Calls:
         return by(*given, **named)
 
     def _made_with(self, kind: Any, /, *given: Any, **named: Any) -> Any:
-        return kind(*map(self.given, given), **{name: self.given(one) for name, one in named.items()})
+        def check(one: Any) -> Any:
+            return one if one is int else self.given(one)  # which code may look at
+
+        return kind(*map(check, given), **{name: check(one) for name, one in named.items()})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, EnumType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import ByIdentity, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.anatomy import ByIdentity, exact, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.calls import MAKERS
 from cellblock.guard.heirs import Heirs
 from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
@@ -260,7 +260,10 @@ class Classes:
                 defined["__new__"] = self._new()
 
     def _tame(self, defined: Any) -> None:
-        """Wrap the methods that libraries ask for attributes of any name."""
+        """Wrap the methods that libraries ask for attributes of any name, and have the class's own names be texts."""
+        for name in ("__module__", "__qualname__"):
+            if isinstance(defined, dict) and dict.__contains__(defined, name):
+                dict.__setitem__(defined, name, exact(dict.__getitem__(defined, name)))
         for name in ("__getattr__", "__getattribute__"):
             method = dict.get(defined, name) if isinstance(defined, dict) else None
             if type(method) is types.FunctionType:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
-from cellblock.guard.anatomy import held, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.anatomy import exact, held, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.bounded import OF_MODULES
 from cellblock.guard.calls import MAKERS
 from cellblock.guard.names import (
@@ -64,6 +64,7 @@ _OF_CLASSES = frozenset(
 """Attributes that a class of the code's own tells of itself though another class or its metaclass defines it."""
 _ASKED = {"__setattr__": "write", "__delattr__": "delete", "__getattribute__": "read"}
 """Methods of `object` that take a name, and the gate that it goes through."""
+_NAMES = frozenset(["__name__", "__qualname__", "__module__"])
 _DESCRIBED = frozenset(["__get__", "__set__", "__delete__"])
 _OF_FUNCTIONS = frozenset(["__annotations__", "__defaults__", "__kwdefaults__", "__wrapped__", "__type_params__"])
 _OF_ALIASES = frozenset(["__origin__", "__args__", "__parameters__", "__unpacked__", "__class__"])
@@ -127,6 +128,12 @@ class Gates:
         known = self.writes.get(name)
         if known is None:
             known = self.writes[name] = set()
+            if name in _NAMES:
+                return known
+            if name.endswith(spelling.AUGMENTED):
+                plain = name.removesuffix(spelling.AUGMENTED)
+                known.update(self.known_reads(plain) & self.known_writes(plain))
+                return known
             known.update(kind for kind, audit in self._types.items() if name in audit.writes and name in audit.reads)
         return known
 
@@ -186,14 +193,17 @@ class Gates:
 
     def _forget(self, name: str) -> None:
         """A class of the code's own lost an attribute: what it hid may be seen again."""
-        called = name + spelling.CALLED
-        for sets, one in ((self.reads, name), (self.writes, name), (self._statics, name), (self.reads, called)):
+        called, augmented = name + spelling.CALLED, name + spelling.AUGMENTED
+        for sets, one in (
+            *((self.reads, name), (self.writes, name), (self._statics, name)),
+            *((self.reads, called), (self.writes, augmented)),
+        ):
             if one in sets:
                 sets[one].difference_update([kind for kind in sets[one] if self._own(kind)])
         for one in (name, called):
             self._ask_first(one, None)
         for group, known in self._groups.items():
-            if name in group.reads or name in group.writes:
+            if name in group.reads or name in group.writes or augmented in group.writes:
                 known.difference_update([kind for kind in known if self._own(kind)])
 
     def _remember(self, sets: dict[str, set[type]], name: str, kind: type) -> None:
@@ -631,10 +641,18 @@ class Gates:
     # ------------------------------------------------------------------------------- writing
 
     def write(self, value: Any, name: str) -> Any:
-        """The object, if an attribute may be set on it."""
+        """The object, if an attribute may be set on it; and read, if the name says so."""
+        found = self._settable(value, name)
+        if name in _NAMES and found is value and not self._own(type(value)):  # which the host shows, whenever
+            return self._called(value, lambda _, given: exact(given))
+        return found
+
+    def _settable(self, value: Any, name: str) -> Any:
         kind = type(value)
         if kind in self.known_writes(name):
             return value
+        if name.endswith(spelling.AUGMENTED):
+            return self._augment(value, kind, name)
         if name == "default_factory" and issubclass(kind, defaultdict):
             return self._called(value, lambda _, given: self._world.calls.given(given))
         if is_dunder(name) and name not in WRITABLE:
@@ -668,6 +686,15 @@ class Gates:
         if kind in VALUES:
             return value  # it cannot be, and CPython says so
         raise self._refusal_to_set(kind, name)
+
+    def _augment(self, value: Any, kind: type, name: str) -> Any:
+        """What an augmented assignment reads an attribute from, and sets it on."""
+        plain = name.removesuffix(spelling.AUGMENTED)
+        if self.write(value, plain) is not value or self.read(value, plain) is not value:
+            return Watched(self, value)
+        if kind in self.known_reads(plain) and kind in self.known_writes(plain):
+            self._remember(self.writes, name, kind)
+        return value
 
     def _write_dict(self, value: Any, kind: type) -> Any:
         """A setter of `__dict__` for an object of the code's own, with nothing of the host's in it."""

@@ -22,6 +22,8 @@ _STEP = 1_000_000
 _PIECE = 64
 """Bytes of a short piece of a text."""
 _SHORT = 16
+_NAMED = 50_000
+"""Characters of which the names are looked up at once."""
 _SEARCHED = 10_000_000
 """Of the lengths of a text and of what is looked for from its end, multiplied: a hundredth of a second."""
 
@@ -82,15 +84,53 @@ def _translate(kind: Any) -> Callable[..., Any]:
     whole = kind.translate
 
     def translate(self: Any, table: Any, /) -> Any:
-        if issubclass(type(table), dict):
-            longest = 1
-            for one in dict.values(table):
-                if issubclass(type(one), str) and str.__len__(one) > longest:
-                    longest = str.__len__(one)
-            bear(len(self) * longest)
+        if type(table) is not dict:
+            return _translated(self, table)
+        longest = 1
+        for one in dict.values(table):
+            if issubclass(type(one), str) and str.__len__(one) > longest:
+                longest = str.__len__(one)
+        bear(len(self) * longest)
         return whole(self, table)
 
     return translate
+
+
+def _translated(text: str, table: Any) -> str:
+    """A text by a table that may give anything for a character, one after the other."""
+    parts: list[str] = []
+    size = 0
+    for one in text:
+        try:
+            found = table[ord(one)]
+        except LookupError:
+            found = one
+        if found is None:
+            continue
+        part = one.translate({ord(one): found})  # which says what is wrong
+        size += len(part)
+        parts.append(part)
+        if len(parts) % _FEW == 0:
+            bear(size)
+    return "".join(parts)
+
+
+def _encode(kind: Any) -> Callable[..., Any]:
+    whole = kind.encode
+
+    def encode(self: Any, /, encoding: Any = "utf-8", errors: Any = "strict") -> Any:
+        if len(self) <= _NAMED or not issubclass(type(errors), str) or str.__str__(errors) != "namereplace":
+            return whole(self, encoding, errors)
+        if type(encoding) is str and encoding.lower().startswith("utf"):
+            return whole(self, encoding, errors)  # which has all that there are
+        parts: list[bytes] = []
+        size = 0
+        for begin in range(0, len(self), _NAMED):
+            parts.append(whole(self[begin : begin + _NAMED], encoding, errors))
+            bear(size := size + len(parts[-1]))
+        return b"".join(parts)
+
+    return encode
 
 
 def _split(kind: Any, name: str) -> Callable[..., Any]:
@@ -240,7 +280,7 @@ def methods(kind: type, texts: list[type]) -> dict[str, Callable[..., Any]]:
         **{name: width(getattr(kind, name)) for name in ("ljust", "rjust", "center", "zfill")},
     }
     if kind is str:
-        found["translate"] = _translate(kind)
+        found |= {"translate": _translate(kind), "encode": _encode(kind)}
     for name, function in found.items():
         function.__name__ = name
         function.__qualname__ = f"{kind.__name__}.{name}"

@@ -73,7 +73,9 @@ class Importer:
     def _has(self, module: Module, name: str, member: str) -> bool:
         if member in vars(module):
             return True
-        if name in self._world.trusted and not hasattr(module, member):
+        if name not in self._world.trusted or hasattr(Module, member):  # what the stand-in itself has is no member
+            return False
+        if not hasattr(module, member):
             with suppress(ModuleNotFoundError):
                 self.module(f"{name}.{member}")
         return hasattr(module, member)
@@ -155,6 +157,8 @@ class Importer:
             found = self._world.library.module(audit.name)
             return {one: found[one] for one in audit.members if one in found}
         real: Any = importlib.import_module(audit.name) if audit.members or audit.types else None
+        if audit.real is not None and not self._policy.trusted:  # whose packages know the program's alone
+            real = audit.real
         self._world.grant_types({one.type: one for one in audit.types})
         members: dict[str, object] = {}
         for one in audit.members:

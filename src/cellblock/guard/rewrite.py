@@ -277,6 +277,8 @@ class Rewriter:
                 node.value = build.call(receiver, spelling.GATE_DELETE, receiver, build.constant(receiver, name))
                 self._stack.append((receiver, scope, flags, (node.value.args, 0)))
                 return
+            if type(slot[0]) is ast.AugAssign:
+                name += spelling.AUGMENTED
         stored = type(node.ctx) is not ast.Load
         if type(receiver) is ast.Name and scope.decides(receiver.id, stored=stored):
             self._name(receiver, scope, flags, slot)
@@ -534,6 +536,10 @@ class Rewriter:
             self._push_list(node.keywords, scope, flags)
         for index in range(len(arguments) - 1, -1, -1):
             one = arguments[index]
+            if name == "int" and index == 0 and isinstance(one, ast.Starred):
+                one.value = call = build.call(one, spelling.ALL_DIGITS, one.value)
+                self._stack.append((call.args[0], scope, flags, (call.args, 0)))
+                continue
             if shows and not isinstance(one, ast.Starred):
                 self._screened(one, scope, flags, (arguments, index))
             elif index == 0 and once and method in _HASHING and not isinstance(one, ast.Starred):

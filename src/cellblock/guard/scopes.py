@@ -62,7 +62,7 @@ class Ranged:
 
 
 class Site:
-    """A place where an attribute of a name is read or set. `name` tells as well if it is called there.
+    """A place where an attribute of a name is read or set. `name` tells as well if it is called there, or read and set.
 
     A special one is looked at where it stands: what is called may be a function that the object holds.
     """
@@ -72,8 +72,8 @@ class Site:
     def __init__(self, node: ast.Attribute, name: str, flags: int) -> None:
         self.node = node
         self.name = name
-        self.plain = name.partition("(")[0]
-        self.is_special = self.plain in SPECIAL or self.plain != name
+        self.plain = name.partition("(")[0].removesuffix(spelling.AUGMENTED)
+        self.is_special = self.plain in SPECIAL or name[-1] == ")"
         self.flags = flags
         self.stored = type(node.ctx) is not ast.Load
 
@@ -158,7 +158,7 @@ def settle(scope: Scope, check: Check, groups: set[Group]) -> None:
             granted = READS.get(kind, frozenset())
             sites = [site for site in sites if site.stored or site.plain not in granted]
         else:
-            grouped = [site for site in sites if not is_dunder(site.name) and not site.is_special]
+            grouped = [site for site in sites if not is_dunder(site.plain) and not site.is_special]
             if _is_bound_once(scope, name, binders, grouped):
                 _check_where_bound(scope, name, binders, grouped, groups)
                 sites = [site for site in sites if site not in grouped]

@@ -9,10 +9,11 @@ import functools
 import inspect
 import operator
 import types
-import typing
 from collections.abc import Callable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import hints
 from cellblock.guard.anatomy import held, holder, lineage, name_of, namespace
 from cellblock.guard.tables import BUILTIN_TYPES
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 _WRAPPERS = 100
 """Functions that one wraps, and that is followed to."""
 _PLAIN = (int, float, str, bool, type(None))
-_ALIASES = (types.GenericAlias, types.UnionType, vars(typing)["_GenericAlias"])
-_WRAPPING = (typing.Annotated, typing.Required, typing.NotRequired)
+_ALIASES = (types.GenericAlias, types.UnionType, *hints.each(lambda typing: typing._GenericAlias))
+_ANNOTATED, _LITERAL = (hints.each(attrgetter(name)) for name in ("Annotated", "Literal"))
+_WRAPPING = (*_ANNOTATED, *hints.each(lambda typing: typing.Required), *hints.each(lambda typing: typing.NotRequired))
+_TEXTS = hints.each(lambda typing: typing.ForwardRef)
 
 
 def signature_of(world: World, value: Any) -> inspect.Signature:
@@ -106,16 +109,16 @@ class Resolver:
             return type(None)
         if isinstance(value, str):
             return self.hint(self._world.evaluate(str.__str__(value), self._names))
-        if type(value) is typing.ForwardRef:
+        if type(value) in _TEXTS:
             return self.hint(self._world.evaluate(value.__forward_arg__, self._names))
         return value
 
     def _of_alias(self, value: Any) -> Any:
-        origin: Any = typing.get_origin(value)
-        if origin is typing.Literal:
+        origin: Any = hints.of(value).get_origin(value)
+        if origin in _LITERAL:
             return value
         if origin in _WRAPPING and not self._extras:
-            return self.hint(value.__origin__ if origin is typing.Annotated else value.__args__[0])
+            return self.hint(value.__origin__ if origin in _ANNOTATED else value.__args__[0])
         given: tuple[Any, ...] = value.__args__
         parts = tuple(self.hint(one) for one in given)
         if all(one is other for one, other in zip(parts, given, strict=True)):

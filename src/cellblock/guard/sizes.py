@@ -54,6 +54,8 @@ def multiply(left: Any, right: Any) -> Any:
         return left * (right if left.bit_length() < _FEW_BITS else _factor(left, right))
     if one in NUMBERS and other in NUMBERS:
         return left * right
+    if issubclass(one, int) and issubclass(other, int):
+        _factor(left, right)
     if Fraction in lineage(one) or Fraction in lineage(other):
         _require_ratio(left, right)
         return left * right
@@ -67,7 +69,7 @@ def multiply(left: Any, right: Any) -> Any:
 def multiply_by(present: Any, factor: Any) -> Any:
     """The factor of `present *= factor`."""
     one, other = type(present), type(factor)
-    if one is int and other is int:
+    if issubclass(one, int) and issubclass(other, int):
         return _factor(present, factor)
     if Fraction in lineage(one) or Fraction in lineage(other):
         _require_ratio(present, factor)
@@ -79,8 +81,8 @@ def multiply_by(present: Any, factor: Any) -> Any:
 
 
 def _factor(present: int, factor: int) -> int:
-    if present.bit_length() + factor.bit_length() > MAX_BITS:
-        raise _too_large("a product", present.bit_length() + factor.bit_length())
+    if (bits := int.bit_length(present) + int.bit_length(factor)) > MAX_BITS:
+        raise _too_large("a product", bits)
     return factor
 
 
@@ -186,6 +188,21 @@ def room(size: Any) -> Any:
             return size
     bear(size)
     return size
+
+
+def integer(*given: Any, **named: Any) -> int:
+    """`int`, of a text that may be read in a base."""
+    if len(given) + len(named) == 2 and given:
+        digits(given[0])
+    return int(*given, **named)
+
+
+def digits_of_all(given: Any) -> tuple[Any, ...]:
+    """The same for arguments that are given as one iterable."""
+    found = tuple(given)
+    if found:
+        digits(found[0])
+    return found
 
 
 def digits(text: Any) -> Any:

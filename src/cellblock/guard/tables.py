@@ -98,6 +98,8 @@ class ModuleAudit:
     note: str = ""
     refused: frozenset[str] | None = None
     """Public names that were looked at and left out, where `members` are those of a reviewed row."""
+    real: Any = None
+    """The module that the members are of, where it is another than that of the program."""
     calling: frozenset[str] = frozenset()
     """Functions of the module that call what they are given."""
     written: bool = False

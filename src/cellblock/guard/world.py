@@ -13,10 +13,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
+from zoneinfo import ZoneInfo
 
 from cellblock.errors import SourceRejected
 from cellblock.guard import sizes, spelling, steps
-from cellblock.guard.anatomy import holder, lineage, name_of
+from cellblock.guard.anatomy import exactly, holder, lineage, name_of
 from cellblock.guard.bounded import BY_NAME, found_in
 from cellblock.guard.builtins import Globals, builtins_of
 from cellblock.guard.calls import Calls
@@ -401,7 +402,8 @@ class World:
             known = self.types.get(cls)
             if not self.classes.own(cls) and (known is None or not known.constructable):
                 raise denied(f"{name_of(cls)} cannot be created here", "class")
-            return source.__new__(cls, *given, **named)
+            made = exactly(source.__new__) if source is ZoneInfo else source.__new__
+            return made(cls, *given, **named)
 
         return new
 
@@ -451,6 +453,7 @@ class World:
             spelling.ORDINARY: sizes.ordinary,
             spelling.FORMAT: sizes.formatted,
             spelling.DIGITS: sizes.digits,
+            spelling.ALL_DIGITS: sizes.digits_of_all,
             spelling.LIGHT: light,
             spelling.HASHABLE: hashable,
             spelling.STEPPED: self.calls.stepped,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
+from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.steps import ticking
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
@@ -64,7 +65,30 @@ def _dumps(obj: Any, *, cls: Any = None, **options: Any) -> str:
     return json.dumps(light(obj), cls=_of(json.JSONEncoder, cls), **options)
 
 
+_MOST_VALUES = 1_000_000
+"""Of a document: they take C code about a second, in which no cell can be ended."""
+
+
+def _few_values(text: Any) -> Any:
+    if issubclass(type(text), str | bytes | bytearray) and len(text) > _MOST_VALUES:
+        marks = ",[{:" if issubclass(type(text), str) else (b",", b"[", b"{", b":")
+        if (values := sum(map(text.count, marks))) > _MOST_VALUES:
+            raise MemoryError(f"a document of {values:,} values: the most are {_MOST_VALUES:,} [size]")
+    return text
+
+
+class JSONDecoder(json.JSONDecoder):
+    """A decoder of documents that are not too long."""
+
+    def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+        return super().raw_decode(_few_values(s), idx)
+
+
+JSONDecoder.__module__, JSONDecoder.__qualname__ = "json.decoder", "JSONDecoder"
+
+
 def _loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
+    _few_values(exact(s))
     return json.loads(s, cls=_of(json.JSONDecoder, cls), **options)
 
 
@@ -82,6 +106,29 @@ def _dict_writer(world: World) -> type:
     return DictWriter
 
 
+_MOST_LINE = 5_000_000
+"""Characters of a line of a table: it takes C code about half a second."""
+
+
+def _lines(lines: Any) -> Iterator[Any]:
+    for line in lines:
+        if issubclass(type(line), str) and str.__len__(line) > _MOST_LINE:
+            raise MemoryError(f"a line of {str.__len__(line):,} characters: the most are {_MOST_LINE:,} [size]")
+        yield line
+
+
+def _reader(csvfile: Any, *given: Any, **named: Any) -> Any:
+    return csv.reader(_lines(csvfile), *given, **named)
+
+
+class DictReader(csv.DictReader):  # type: ignore[type-arg]
+    """A reader of lines that are not too long."""
+
+    def __init__(self, f: Any, *given: Any, **named: Any) -> None:
+        super().__init__(_lines(f), *given, **named)
+
+
+DictReader.__module__ = "csv"
 _MOST_QUOTES = 4_000_000
 """Of quotes times characters: a guess at a dialect then takes about a second, and nothing ends it."""
 
@@ -181,8 +228,8 @@ AUDITS = (
     ModuleAudit(
         name="json",
         calling=names("load dump loads dumps"),
-        members=names("JSONDecodeError JSONDecoder"),
-        instead={"JSONEncoder": JSONEncoder, "loads": _loads, "dumps": _dumps},
+        members=names("JSONDecodeError"),
+        instead={"JSONDecoder": JSONDecoder, "JSONEncoder": JSONEncoder, "loads": _loads, "dumps": _dumps},
         replaced={"load": _load, "dump": _dump},
         types=(
             audit(json.JSONDecodeError, also=["msg", "doc", "pos", "lineno", "colno"], subclassable=True),
@@ -191,11 +238,11 @@ AUDITS = (
                 subclassable=True,
                 also=["indent", "sort_keys", "skipkeys", "ensure_ascii", "item_separator", "key_separator"],
             ),
-            audit(json.JSONDecoder, subclassable=True, also=["object_hook", "strict"]),
+            audit(JSONDecoder, subclassable=True, also=["object_hook", "strict"]),
         ),
         submodules=names("decoder encoder"),
     ),
-    ModuleAudit(name="json.decoder", members=names("JSONDecodeError JSONDecoder")),
+    ModuleAudit(name="json.decoder", members=names("JSONDecodeError"), instead={"JSONDecoder": JSONDecoder}),
     ModuleAudit(name="json.encoder", members=names("JSONEncoder")),
     ModuleAudit(
         name="base64",
@@ -235,10 +282,10 @@ AUDITS = (
     ModuleAudit(
         name="csv",
         members=names(
-            "reader DictReader Dialect excel excel_tab unix_dialect Error list_dialects get_dialect "
+            "Dialect excel excel_tab unix_dialect Error list_dialects get_dialect "
             "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
         ),
-        instead={"Sniffer": Sniffer},
+        instead={"Sniffer": Sniffer, "reader": _reader, "DictReader": DictReader},
         replaced={"writer": _writer, "DictWriter": _dict_writer},
         types=(
             TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
@@ -246,7 +293,7 @@ AUDITS = (
                 type=type(csv.writer(io.StringIO())), reads=names("writerow writerows dialect"), constructable=False
             ),
             audit(
-                csv.DictReader, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True
+                DictReader, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True
             ),
             *(
                 audit(kind, subclassable=True)

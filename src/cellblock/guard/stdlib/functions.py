@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from types import resolve_bases
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard import sizes
-from cellblock.guard.anatomy import plain
+from cellblock.guard import hints, sizes
+from cellblock.guard.anatomy import lineage, plain
 from cellblock.guard.bounded import found_in
 from cellblock.guard.names import is_dunder, names
 from cellblock.guard.refusal import denied
@@ -259,7 +259,9 @@ def _runtime_checkable(world: World) -> Callable[[type], type]:
     def runtime_checkable(cls: Any) -> type:
         if not isinstance(cls, type) or not world.classes.own(cls):
             raise denied("only protocols of the code's own can be made checkable", "store")
-        return typing.runtime_checkable(cls)
+        of_cells = hints.OF_CELLS.Protocol in lineage(cls)
+        checkable: type = (hints.OF_CELLS if of_cells else typing).runtime_checkable(cls)
+        return checkable
 
     return runtime_checkable
 
@@ -277,20 +279,38 @@ _NOT_TYPING = names(
     "runtime_checkable override dataclass_transform evaluate_forward_ref IO TextIO BinaryIO"
 )
 _REPLACED_TYPING: dict[str, Callable[[World], Any]] = {
-    "get_origin": lambda world: lambda tp: world.told(typing.get_origin(tp)),
-    "get_args": lambda world: lambda tp: world.told(typing.get_args(tp)),
+    "get_origin": lambda world: lambda tp: world.told(hints.of(tp).get_origin(tp)),
+    "get_args": lambda world: lambda tp: world.told(hints.of(tp).get_args(tp)),
     "get_type_hints": get_type_hints_of,
     "runtime_checkable": _runtime_checkable,
 }
-_T, _typing = typing.TypeVar("_T"), vars(typing)
-_ALIASES = {
-    type(one)
-    for one in (
-        *(_typing["List"], _typing["List"][int], _typing["Optional"], _typing["Optional"][int], _typing["Tuple"]),
-        *(_typing["Callable"], _typing["Callable"][[int], int], _typing["Union"][int, str], _typing["Protocol"][_T]),
-        *(typing.Annotated[int, 1], typing.Any, typing.Union, typing.Literal[1], typing.NewType("_N", int)),
+
+
+def _types_of(typing: Any) -> tuple[TypeAudit, ...]:
+    """Audits of the classes of one module of hints."""
+    variable = typing.TypeVar("_T")
+    aliases = {
+        type(one)
+        for one in (
+            *(typing.List, typing.List[int], typing.Optional, typing.Optional[int], typing.Tuple),
+            *(typing.Callable, typing.Callable[[int], int], typing.Union[int, str], typing.Protocol[variable]),
+            *(typing.Annotated[int, 1], typing.Any, typing.Union, typing.Literal[1], typing.NewType("_N", int)),
+        )
+    } - {type}
+    metaclasses = [getattr(typing, name, None) for name in ("NamedTupleMeta", "_TypedDictMeta", "_AnyMeta")]
+    return (
+        audit(typing.Generic, subclassable=True),
+        audit(typing.Protocol, subclassable=True),
+        *(TypeAudit(type=kind, constructable=False) for kind in aliases),
+        TypeAudit(type=type(typing.Protocol), reads=names("register")),
+        *(audit(kind) for kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)),
+        *(TypeAudit(type=kind) for kind in metaclasses if kind is not None),
+        *(
+            TypeAudit(type=kind, reads=public(tuple if issubclass(kind, tuple) else dict), subclassable=True)
+            for function in (typing.NamedTuple, typing.TypedDict)
+            for kind in resolve_bases((function,))
+        ),
     )
-} - {type}
 
 
 def simple_namespace(world: World) -> type:
@@ -388,23 +408,8 @@ AUDITS = (
             "no_type_check": lambda value: value,
         },
         replaced=_REPLACED_TYPING,
-        types=(
-            audit(typing.Generic, subclassable=True),
-            audit(typing.Protocol, subclassable=True),
-            *(TypeAudit(type=kind, constructable=False) for kind in _ALIASES),
-            TypeAudit(type=type(typing.Protocol), reads=names("register")),
-            *(audit(kind) for kind in (typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)),
-            *(
-                TypeAudit(type=vars(typing)[name])
-                for name in ("NamedTupleMeta", "_TypedDictMeta", "_AnyMeta")
-                if name in vars(typing)
-            ),
-            *(
-                TypeAudit(type=kind, reads=public(tuple if issubclass(kind, tuple) else dict), subclassable=True)
-                for function in (typing.NamedTuple, typing.TypedDict)
-                for kind in resolve_bases((function,))
-            ),
-        ),
+        real=hints.OF_CELLS,
+        types=tuple(one for module in hints.BOTH for one in _types_of(module)),
         note="texts in annotations are checked as cells are, and then evaluated",
     ),
     ModuleAudit(

@@ -263,6 +263,20 @@ def _bits(name: str, per: int) -> Callable[[Any], object]:
     return make
 
 
+def _bits_of(name: str, per: int) -> Method:
+    function = getattr(random.Random, name)
+
+    def drawn(self: Any, n: Any, /) -> Any:
+        n = operator.index(n)
+        if n * per > MAX_BITS:
+            raise OverflowError(f"{name}() of {n:,} [size]")
+        return function(self, n)
+
+    return Method(f"random.Random.{name}", lambda world: drawn)
+
+
+_DRAWN = {"getrandbits": _bits_of("getrandbits", 1), "randbytes": _bits_of("randbytes", 8)}
+
 AUDITS = (
     ModuleAudit(
         name="math",
@@ -332,7 +346,7 @@ AUDITS = (
             "getrandbits": _bits("getrandbits", 1),
             "randbytes": _bits("randbytes", 8),
         },
-        types=(audit(random.Random),),
+        types=(audit(random.Random, but=_DRAWN, replaced=_DRAWN),),
         note="getstate and setstate are left out; SystemRandom reads the host's entropy without need",
     ),
     ModuleAudit(

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def _run(world: World) -> Callable[..., Any]:
     def run(main: Any, *, debug: bool | None = None) -> Any:
         with asyncio.Runner(debug=debug) as runner:
-            with world.ending.waking(runner.get_loop()):
+            loop = runner.get_loop()
+            loop.set_exception_handler(lambda *_: None)  # it shows what code made, in whatever thread lets go of it
+            with world.ending.waking(loop):
                 return runner.run(main)
 
     return run

@@ -9,10 +9,11 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.sizes import bear, require_narrow
 from cellblock.guard.stdlib import expressions
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, viewed
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, public, viewed
 
 
 class HtmlDiff(difflib.HtmlDiff):
@@ -26,6 +27,35 @@ class HtmlDiff(difflib.HtmlDiff):
 HtmlDiff.__module__ = "difflib"
 
 
+_shown: Callable[[Any], str] = re.RegexFlag.__repr__
+
+
+class _Flags(enum.IntFlag, boundary=enum.KEEP):
+    """Flags of patterns: the combinations that code makes of them are none of those that the program has."""
+
+    __str__ = object.__str__
+    _numeric_repr_ = hex  # type: ignore[assignment]
+
+    @classmethod
+    def _missing_(cls, value: Any) -> Any:
+        return super()._missing_(exact(value))
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+
+_made: Any = _Flags
+_FLAGS = _made("RegexFlag", {name: one.value for name, one in re.RegexFlag.__members__.items()}, module="re")
+
+
+
+def _escape(pattern: Any) -> Any:
+    if len(pattern) > _ESCAPED:
+        raise MemoryError(f"{len(pattern):,} characters to escape: the most are {_ESCAPED:,} [size]")
+    return re.escape(pattern)
+
+
+_ESCAPED = 10_000_000
 _MARKS = 2_000
 """Marks in a row that are put in order one by one."""
 _NORMAL = 2_000_000
@@ -56,9 +86,9 @@ AUDITS = (
     ModuleAudit(
         name="re",
         members=names(
-            "A ASCII I IGNORECASE L LOCALE M MULTILINE S DOTALL X VERBOSE U UNICODE NOFLAG DEBUG RegexFlag "
-            "Pattern Match error PatternError escape"
+            "Pattern Match error PatternError"
         ),
+        instead={"escape": _escape, "RegexFlag": _FLAGS, **_FLAGS.__members__},
         replaced={name: expressions.function(name) for name in ("compile", *expressions.METHODS)},
         types=(
             audit(
@@ -72,6 +102,7 @@ AUDITS = (
             ),
             audit(re.Match, but=["expand"], constructable=False, replaced={"expand": expressions.expand}),
             TypeAudit(type=enum.EnumType),
+            TypeAudit(type=_FLAGS, reads=public(int) | names("name value")),
             audit(re.error, also=["msg", "pattern", "pos", "lineno", "colno"], subclassable=True),
         ),
         note="nothing ends a match under way: one that may take long is tried in a process of its own first",

@@ -9,6 +9,7 @@ import time
 import zoneinfo
 from typing import Any
 
+from cellblock.guard.anatomy import exactly
 from cellblock.guard.names import names
 from cellblock.guard.sizes import check_spec, narrow
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed, public
@@ -37,8 +38,16 @@ def _strftime_of_tuple(format: str, *given: Any) -> str:
     return time.strftime(check_spec(str.__str__(format)), *given)
 
 
-_MOVED = {kind: {"strftime": _strftime(kind)} for kind in (datetime.date, datetime.time)}
-_MOVED[datetime.datetime] = _MOVED[datetime.date]
+def _strptime(world: Any, kind: Any) -> Any:
+    return exactly(kind.strptime)  # formats are kept for the whole process
+
+
+_KINDS: tuple[Any, ...] = (datetime.date, datetime.time, datetime.datetime)
+_PARSED = {kind: {"strptime": _strptime} if hasattr(kind, "strptime") else {} for kind in _KINDS}
+_MOVED: dict[Any, dict[str, Any]] = {
+    kind: {"strftime": _strftime(datetime.time if kind is datetime.time else datetime.date), **_PARSED[kind]}
+    for kind in _KINDS
+}
 
 _WIDTHS = names("formatday formatweek formatweekday formatweekheader formatmonthname formatmonth formatyear")
 TextCalendar: Any = type(
@@ -56,7 +65,10 @@ AUDITS = (
         name="datetime",
         members=names("date datetime time timedelta timezone tzinfo UTC MINYEAR MAXYEAR"),
         types=(
-            *(audit(kind, but=moved, subclassable=True, replaced=moved) for kind, moved in _MOVED.items()),
+            *(
+                audit(kind, but=moved, subclassable=True, replaced=moved, static_replaced=_PARSED[kind])
+                for kind, moved in _MOVED.items()
+            ),
             *(audit(kind, subclassable=True) for kind in (datetime.timedelta, datetime.tzinfo)),
             audit(datetime.timezone),
             audit(type(datetime.date(2000, 1, 1).isocalendar()), constructable=False),
@@ -67,9 +79,9 @@ AUDITS = (
         name="time",
         members=names(
             "time time_ns perf_counter perf_counter_ns monotonic monotonic_ns process_time process_time_ns thread_time "
-            "strptime gmtime localtime mktime ctime asctime struct_time timezone altzone daylight tzname"
+            "gmtime localtime mktime ctime asctime struct_time timezone altzone daylight tzname"
         ),
-        instead={"sleep": _sleep, "strftime": _strftime_of_tuple},
+        instead={"sleep": _sleep, "strftime": _strftime_of_tuple, "strptime": exactly(time.strptime)},
         types=(audit(time.struct_time),),
         note="nothing that sets a clock or the zone of the process",
     ),

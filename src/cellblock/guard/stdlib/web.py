@@ -5,31 +5,19 @@ from __future__ import annotations
 import codecs
 import fnmatch
 import html.parser
-import ipaddress
 import pathlib
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import exact
+from cellblock.guard.anatomy import exact, exactly
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
-
-def exactly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, given exact arguments."""
-
-    def called(*given: Any, **named: Any) -> Any:
-        return function(*map(exact, given), **{name: exact(one) for name, one in named.items()})
-
-    for name in ("__name__", "__qualname__", "__doc__"):
-        setattr(called, name, getattr(function, name, None))
-    return called
-
 
 def all_exactly(module: Any, text: str) -> dict[str, Callable[..., Any]]:
     """The functions of a module, by name; those that this Python lacks are left out."""
@@ -168,21 +156,6 @@ AUDITS = (
     ),
     ModuleAudit(
         name="colorsys", members=names("rgb_to_yiq yiq_to_rgb rgb_to_hls hls_to_rgb rgb_to_hsv hsv_to_rgb"), types=()
-    ),
-    ModuleAudit(
-        name="ipaddress",
-        members=names(
-            "ip_address ip_network ip_interface IPv4Address IPv6Address IPv4Network IPv6Network IPv4Interface "
-            "IPv6Interface AddressValueError NetmaskValueError summarize_address_range collapse_addresses "
-            "get_mixed_type_key v4_int_to_packed v6_int_to_packed"
-        ),
-        types=tuple(
-            audit(getattr(ipaddress, name))
-            for name in (
-                *("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"),
-                *("AddressValueError", "NetmaskValueError"),
-            )
-        ),
     ),
     ModuleAudit(
         name="codecs",

@@ -53,6 +53,15 @@ AUDITS = (
         ),
     ),
     ModuleAudit(
+        name="ipaddress",
+        written=True,
+        members=names(
+            "ip_address ip_network ip_interface IPv4Address IPv6Address IPv4Network IPv6Network IPv4Interface "
+            "IPv6Interface AddressValueError NetmaskValueError summarize_address_range collapse_addresses "
+            "get_mixed_type_key v4_int_to_packed v6_int_to_packed"
+        ),
+    ),
+    ModuleAudit(
         name="logging",
         written=True,
         members=names(

@@ -25,7 +25,7 @@ from cellblock.guard.check import Program, check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn, called
-from cellblock.guard.written.parts import BESIDE, GIVEN, PARTS, SET
+from cellblock.guard.written.parts import BESIDE, GIVEN, LEFT_OUT, PARTS, SET
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _subclasses: Callable[[type], list[type]] = vars(type)["__subclasses__"]
 def _program(name: str) -> Program:
     """The program of a module, checked once a process. Nothing that is made for it is garbage before it is there."""
     spec: Any = importlib.util.find_spec(name)
-    source, collects = spec.loader.get_source(name), gc.isenabled()
+    source, collects = spec.loader.get_source(name).replace(LEFT_OUT.get(name, "\0"), ""), gc.isenabled()
     gc.disable()
     try:
         return check(source, filename=spec.origin, plain=True, library=True)

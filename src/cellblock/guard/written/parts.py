@@ -8,11 +8,11 @@ import os
 import shutil
 import sys
 import types
-import typing
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import hints
 from cellblock.guard.anatomy import holder, lineage, namespace
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
@@ -196,7 +196,7 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "types": _types,
     "abc": _abc,
     "inspect": _inspect,
-    "typing": lambda world: {"_UnionGenericAlias": world.typeof_class(vars(typing)["_UnionGenericAlias"])},
+    "typing": lambda world: {"_UnionGenericAlias": world.typeof_class(hints.OF_CELLS._UnionGenericAlias)},
     "builtins": lambda world: {"object": object},
     "keyword": lambda world: {"iskeyword": keyword.iskeyword},
     "reprlib": _repeating,
@@ -215,6 +215,8 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
 """By the name of a module: what library code has of it, in place of what a cell would have."""
 BESIDE = frozenset(("abc", "io", "sys", "types", "typing"))
 """Modules of which it has the rest that a cell would have, too."""
+LEFT_OUT = {"ipaddress": "    __reduce__ = _IPAddressBase.__reduce__\n"}
+"""By the name of a written module: lines about what classes of cells do not have."""
 SET: dict[str, Callable[[World], dict[str, Any]]] = {
     "sys": lambda world: {name: _stream(world, name) for name in ("stdout", "stderr")}
 }

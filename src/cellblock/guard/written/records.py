@@ -7,6 +7,7 @@ import keyword
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard import hints
 from cellblock.guard.anatomy import lineage, name_of, namespace
 from cellblock.guard.names import is_dunder
 from cellblock.guard.refusal import denied
@@ -94,9 +95,9 @@ def remembering(world: World, space: dict[str, Any]) -> Callable[..., Any]:
 
 def is_class_variable(world: World, space: dict[str, Any]) -> Callable[..., bool]:
     """True for `ClassVar`, and for `ClassVar[…]`."""
-    import typing
+    forms = hints.each(lambda typing: typing.ClassVar)
 
     def _is_classvar(a_type: Any, _: Any) -> bool:
-        return a_type is typing.ClassVar or typing.get_origin(a_type) is typing.ClassVar
+        return any(a_type is one or hints.of(a_type).get_origin(a_type) is one for one in forms)
 
     return _is_classvar

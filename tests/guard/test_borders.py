@@ -1,0 +1,220 @@
+"""What a cell hands to code of the program that keeps it for the whole process, or shows it as it is let go of."""
+
+from __future__ import annotations
+
+import _strptime
+import gc
+import ipaddress
+import re
+import sys
+import typing
+import zoneinfo
+from collections.abc import Iterator
+
+import pytest
+from levels import local_session
+
+from cellblock import ExecutionLimits, Session
+
+LYING = """
+ran = []
+class Lying:
+    def __init__(self, like): self.like = like
+    def __hash__(self): return hash(self.like)
+    def __eq__(self, other): ran.append(other); return True
+    def __call__(self): pass
+class Text(str):
+    def upper(self): ran.append(1); return "cell"
+    def __str__(self): ran.append(1); return "cell"
+    def __format__(self, spec): ran.append(1); return "cell"
+class Number(int):
+    def __and__(self, other): ran.append(1); return 0
+    def __ror__(self, other): return Number(other)
+    def __radd__(self, other): return Number(other)
+"""
+"""Classes of a cell whose objects are not what they look like; `ran` has what asked them."""
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with local_session() as session:
+        assert session.run(LYING).ok
+        yield session
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="parts of typing are in C: docs/limitations/local.md")
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [("List[{}]", bytes), ("Optional[{}]", complex), ("Dict[str, {}]", bytearray), ("Annotated[int, {}]", frozenset)],
+)
+def test_hints_of_the_program_are_none_of_a_cells(session: Session, form: str, kind: type) -> None:
+    session.run(f"import typing\nfrom typing import *\n{form.format(f'Lying({kind.__name__})')}\nran.clear()")
+    found = eval(f"typing.{form.format(kind.__name__)}", {"typing": typing})
+    assert kind in (*typing.get_args(found), *getattr(found, "__metadata__", ()))
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "zoneinfo.ZoneInfo(Text('Europe/Vaduz'))",
+        "functools.partial(zoneinfo.ZoneInfo, Text('Europe/Vaduz'))()",
+        "list(map(zoneinfo.ZoneInfo, [Text('Europe/Vaduz')]))",
+        "list(itertools.starmap(zoneinfo.ZoneInfo, [[Text('Europe/Vaduz')]]))",
+        "zoneinfo.ZoneInfo.__new__(zoneinfo.ZoneInfo, Text('Europe/Vaduz'))",
+    ],
+)
+def test_zones_of_the_program_have_names_that_are_texts(session: Session, source: str) -> None:
+    zoneinfo.ZoneInfo.clear_cache()
+    assert session.run(f"import zoneinfo, functools, itertools\n{source}").ok
+    zone = zoneinfo.ZoneInfo("Europe/Vaduz")
+    assert (type(zone.key), str(zone)) == (str, "Europe/Vaduz")
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize("source", ["datetime.datetime.strptime('7', Text('%d'))", "time.strptime('7', Text('%d'))"])
+def test_formats_that_the_program_keeps_are_texts(session: Session, source: str) -> None:
+    _strptime._regex_cache.clear()  # type: ignore[attr-defined]
+    assert session.run(f"import datetime, time\n{source}").ok
+    assert {*map(type, _strptime._regex_cache)} == {str}  # type: ignore[attr-defined]
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize("source", ["re.RegexFlag(Number(42))", "re.I | Number(34)", "re.RegexFlag(18) ^ re.S"])
+def test_flags_of_patterns_of_the_program_are_none_of_a_cells(session: Session, source: str) -> None:
+    assert session.run(f"import re\nkept = {source}").ok
+    for flags in (42, 34, 18):
+        assert type(re.RegexFlag(flags).value) is int
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize("source", ["IPv4Address(Number(2**31))", "IPv4Address(2**31 - 1) + Number(1)"])
+def test_addresses_of_the_program_are_private_or_not_whatever_a_cell_asks(session: Session, source: str) -> None:
+    session.run(f"import ipaddress\nfrom ipaddress import IPv4Address\n({source}).is_private")
+    assert ipaddress.ip_address("10.0.0.1").is_private
+    assert not ipaddress.ip_address("128.0.0.0").is_private
+    assert session.run("ipaddress.ip_address('192.168.1.1').is_private").value is True
+
+
+@pytest.mark.threat("L7")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "async def f(): pass\nf.__qualname__ = Text('f')\nkept = f()",
+        "class C:\n    __qualname__ = Text('C')\n    __module__ = Text('m')\nkept = C()",
+        "import asyncio\nclass E(Exception):\n    def __str__(self): return str(Text('e'))\n"
+        "async def fail(): raise E()\nasync def main():\n    kept.append(asyncio.create_task(fail()))\n"
+        "    await asyncio.sleep(0.01)\nkept = [ran]\nasyncio.run(main())",
+    ],
+    ids=["coroutine", "class", "task"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_no_code_of_a_cell_runs_as_the_program_lets_go_of_what_it_made(session: Session, source: str) -> None:
+    cell = session.run(source + "\nran.clear()")
+    assert cell.ok, cell.text
+    session.run("kept = None")
+    gc.collect()
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L1")
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ("s = Text('{0.gi_frame}')\ns.format += Sum()", None),
+        ("class C: pass\nC.mro += Sum()", "type"),
+        ("import enum\nclass E(enum.Enum):\n    A = 1\nE._convert_ += Sum()", "type"),
+        ("import enum\nclass E(enum.Enum):\n    A = 1\ndef f(e):\n    e._convert_ -= Sum()\n    e._x\nf(E)", "type"),
+        ("import asyncio\nclass Q(asyncio.Queue): pass\nq = Q()\nq._get_loop += Sum()", "attribute"),
+    ],
+)  # fmt: skip
+def test_an_augmented_assignment_reads_what_may_be_read(session: Session, source: str, rule: str | None) -> None:
+    session.run("got = []\nclass Sum:\n    def __radd__(self, other): got.append(other)\n    __rsub__ = __radd__")
+    cell = session.run(source)
+    if rule is None:
+        cell = session.run("def g(): yield got[0](h)\nh = g()\nnext(h)")
+        rule = "format"
+    assert cell.error is not None
+    assert f"[{rule}]" in cell.error.message
+
+
+@pytest.mark.parametrize("kind", ["self.count", "Counter.count", "f.count"])
+def test_an_augmented_assignment_to_an_attribute_of_the_codes_own_is_pythons(session: Session, kind: str) -> None:
+    source = f"""
+class Counter:
+    count = 0
+    items = []
+    def step(self, f):
+        for _ in range(3):
+            {kind} += 1
+        self.items += [1]
+        return {kind}
+def f(): pass
+f.count = 0
+counter = Counter()
+counter.step(f), counter.items is Counter.items
+"""
+    assert session.run(source).value == (3, True)
+
+
+@pytest.mark.threat("L4")
+@pytest.mark.parametrize("name", ["_find", "__init__", "__class__", "__dict__"])
+def test_no_name_of_a_stand_in_is_imported(session: Session, name: str) -> None:
+    cell = session.run(f"from math import {name} as found")
+    assert cell.error is not None
+    assert "found" not in session.names()
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "('\\x00' * 2500).translate(['x' * 1_000_000])",
+        "import types\n('\\x00' * 2500).translate(types.MappingProxyType({0: 'x' * 1_000_000}))",
+        "('\\uFBF9' * 3_000_000).encode('ascii', 'namereplace')",
+        "import random\na = random.Random().getrandbits(12_000_000)",
+        "import secrets\na = secrets.randbits(8_000_000)",
+        "a = int(*('f' * 2_000_000, 16))",
+        "a = list(map(int, ['f' * 2_000_000], [16]))",
+        "class I(int): pass\nx = I(2**262143 - 1)\nx = x * x",
+        "class I(int): pass\nx = I(2**262143 - 1)\nx *= x",
+        "import typing\ntyping.List['[' + 'f(0),' * 400_000 + ']']",
+        "import json\njson.loads('[' + '[],' * 9_000_000 + '[]]')",
+        "import json\njson.JSONDecoder().decode('[' + '[],' * 9_000_000 + '[]]')",
+        "import csv\nnext(csv.reader([',' * 99_000_000]))",
+        "import csv\nnext(csv.DictReader(['a', ',' * 99_000_000]))",
+        "import re\nre.escape('.' * 90_000_000)",
+    ],
+)
+def test_one_call_takes_neither_long_nor_much(source: str) -> None:
+    with local_session(limits=ExecutionLimits(timeout_seconds=3, max_memory_mb=256)) as session:
+        cell = session.run(source)
+    assert cell.error is not None
+    assert cell.usage.duration_ms < 2500
+    assert cell.error.kind != "timeout"
+
+
+def test_what_is_bounded_is_pythons_otherwise(session: Session) -> None:
+    cell = session.run("""
+import collections, csv, itertools, json, random, re, types
+[
+    "abc".translate(types.MappingProxyType({97: "xy", 99: 0x41, 98: None})),
+    "abc".translate(["z"] * 98),
+    "abc".translate(collections.defaultdict(lambda: "q")),
+    "é".encode("ascii", "namereplace"),
+    len(("é" * 60_000).encode("ascii", "namereplace")),
+    ("é" * 60_000).encode("utf-16", "namereplace") == ("é" * 60_000).encode("utf-16"),
+    list(map(int, ["ff", "a"], [16, 16])), int(*("ff", 16)), list(itertools.starmap(int, [("f", 16)])),
+    repr(collections.defaultdict(int)), json.JSONDecoder().decode("[1]"), list(csv.DictReader(["a", "1"])),
+    re.escape("a.b"), str(re.I | re.S), re.I.name, re.compile("a", re.I | re.M).flags,
+    random.Random(1).getrandbits(9) < 512,
+]
+""")
+    assert cell.value == [
+        "xyA", "zbc", "qqq", b"\\N{LATIN SMALL LETTER E WITH ACUTE}", 2_100_000, True, [255, 10], 255, [15],
+        "defaultdict(<class 'int'>, {})", [1], [{"a": "1"}], "a\\.b", "re.IGNORECASE|re.DOTALL", "IGNORECASE", 42, True,
+    ]  # fmt: skip
