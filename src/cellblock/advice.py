@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _PROGRAM = re.compile(
-    r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|timeout=|"
+    r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|timeout=|python=|mounts=|"
     r"session\.[a-z]|session\[|state=|flush\(\)|isolated|the session a tool"
 )
 """Advice that only the program around a session can follow."""
@@ -32,6 +32,8 @@ _OPTIONS = (
     ("run commands with session.shell(…)", "run commands with subprocess.run"),
     ("session.undo()", ":undo"),
     ("network= ", "--network "),
+    ("install it there (python=…)", "install it there (--python PATH)"),
+    ("give it one (session.files.write, mounts=…)", "give it one (--file, --mount)"),
 )
 _PLACE = re.compile(r'network=\["([^"]{1,300})"\]')
 

@@ -77,6 +77,8 @@ class SessionPool:
             async with pool.session("q3", user="ana") as session:
                 cell = await session.run("1 + 1")
 
+    Two callers of one name have the same session at the same time; its cells come one after the other.
+
     At most `max_sessions` are open at once, and of one user `max_per_user`. Where those places are taken, the session
     that was used longest ago is closed, one of the same user's first: all that it was is in the store. A session that
     nobody has used for `idle_seconds` ends its processes, until it is used again.

@@ -64,6 +64,20 @@ ENDS = {
         "SyntaxError: invalid syntax\nhint: IPython's ? is not Python: help(…) shows the same",
     ),
     "no await": ("async def f(): return 1\nf()", "\n[not run: write `await` before it]"),
+    "no such module": (
+        "import no_such_package",
+        "ModuleNotFoundError: No module named 'no_such_package'\n"
+        "hint: the interpreter of the session has no such package: use another",
+    ),
+    "no such file": (
+        "open('sales.csv')",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'sales.csv'\n"
+        "hint: cells see their own session's files: look with os.listdir()",
+    ),
+    "no such program": (
+        "import subprocess\nsubprocess.run(['no-such'])",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'no-such'",
+    ),
     "changed Python": (
         "import builtins\nvars(builtins).clear()\nprint(1)",
         "NameError: name 'print' is not defined\n"
@@ -81,6 +95,14 @@ def test_how_a_cell_ended_is_told_in_words_that_code_can_act_on(open_session: Ca
     text = open_session(limits=BRIEF if end.startswith("timeout") else LIMITS).run(source).text
     assert text.endswith(last), text
     assert not OF_THE_PROGRAM.search(text)
+
+
+def test_a_call_that_was_not_awaited_is_told_by_its_cell_and_no_later_one(session: Session) -> None:
+    session.run("async def f(n): return n")
+    assert "[not run: write `await` before it]" in session.run("f(2)").text
+    assert session.run("await f(2)").text == "2"
+    assert "[not run: write `await` before it]" in session.run("kept = f(3)\nkept").text
+    assert session.run("await kept").text == "3"
 
 
 @pytest.mark.parametrize("source", ["import os", "import ssl", "import numpy", "eval('1')", "().__class__", "import a"])

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cellblock.cli.exits import Unusable
 from cellblock.container import Container
-from cellblock.hosting.paths import absolute
 from cellblock.limits import ExecutionLimits
+from cellblock.session.arguments import python_of
 from cellblock.text import whole_number
 from cellblock.url import parsed
 from cellblock.walls import TrustLevel
@@ -157,17 +156,11 @@ def place(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def python(arguments: argparse.Namespace) -> str | None:
-    """The interpreter inside, as an absolute path; in a container it is the image's, and not looked for here.
-
-    A link is not followed, since an environment's interpreter is known by its link.
-    """
-    named: str | None = arguments.python
-    if named is None or arguments.trust_level == "sandboxed":
-        return named
-    found = shutil.which(named)
-    if found is None:
-        raise Unusable(f"--python: {named!r} is not a program")
-    return absolute(found)
+    """The interpreter inside, as a session takes it."""
+    try:
+        return python_of(arguments.python, arguments.trust_level or "isolated")
+    except ValueError as error:
+        raise Unusable(str(error).replace("python=", "--python: ", 1)) from None
 
 
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:

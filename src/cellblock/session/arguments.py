@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import math
 import os
+import shutil
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
@@ -18,6 +19,25 @@ from cellblock.tools.tool import about
 from cellblock.walls import TrustLevel
 
 T = TypeVar("T")
+
+
+def python_of(given: object, level: TrustLevel) -> str | None:
+    """The interpreter inside, as an absolute path; in a container it is the image's, and not looked for here.
+
+    A link is not followed, since an environment's interpreter is known by its link.
+    """
+    if given is None or level == "sandboxed":
+        if given is not None:
+            require_text(python=given)
+        return given  # type: ignore[return-value]  # a text
+    path = os.fspath(given)  # type: ignore[call-overload]
+    require_text(python=path)
+    found = absolute(path) if os.sep in path else shutil.which(path)
+    if found is None:
+        raise ValueError(f"python={path!r:.100} is no program on PATH: give the interpreter's path")
+    if os.path.isdir(found):
+        raise ValueError(f"python={path!r:.100} is a directory: give the interpreter in it, as in {found}/bin/python")
+    return absolute(found)
 
 
 def state_of(name: str | None, user: object, state: State | type | Literal["default"] | None) -> State | None:

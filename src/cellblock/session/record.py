@@ -50,6 +50,8 @@ _OF_STATUS = {
     127: "the session has no program of that name: `command -v NAME` finds those it has",
 }
 """Meanings of a shell's exit statuses; the others are the command's own, which its output explains."""
+_NO_MODULE = "the interpreter of the session has no such package: use another, or install it there (python=…)"
+_NO_FILE = "cells see their own session's files: look with os.listdir(), or give it one (session.files.write, mounts=…)"
 _TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
 _WRECKED = (
     "a cell has changed Python itself here, as by emptying builtins or sys.path: session.undo() goes back to before it"
@@ -442,6 +444,10 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
         hint = next((hint for hint, sign in _NOT_PYTHON.items() if sign.search(cell.source)), hint)
     elif failure.is_wrecked:
         hint = _WRECKED
+    elif failure.type == "ModuleNotFoundError":
+        hint = hint or _NO_MODULE
+    elif failure.type == "FileNotFoundError" and "subprocess.py" not in failure.traceback:
+        hint = hint or _NO_FILE
     elif failure.type == "EOFError" and failure.message == _NO_INPUT:
         hint = 'nobody answers input() here: bind what it asks for to a name before the cell (session["name"] = …)'
     elif failure.type == "PermissionError" and cell.kind == "shell":

@@ -40,6 +40,7 @@ from cellblock.session.arguments import (
     identifier,
     modules_of,
     mounts_of,
+    python_of,
     require_text,
     require_undeclared,
     state_of,
@@ -157,8 +158,7 @@ class AsyncSession(Versions):
             )
             if value is not None
         )
-        if python is not None:
-            require_text(python=python)
+        python = python_of(python, trust_level or "isolated")
         self.user = user
         self.state = state_of(name, user, state)
         self.trust_level: TrustLevel = trust_level or "isolated"

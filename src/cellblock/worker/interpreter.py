@@ -121,7 +121,8 @@ None
                 value = eval(part, self.namespace)
         if value is None:
             return NO_VALUE
-        self.known["_"] = value
+        if type(value) is not types.CoroutineType:  # which is told as not run, and not kept
+            self.known["_"] = value
         return value
 
     def _compile(self, source: str, filename: str) -> list[types.CodeType]:

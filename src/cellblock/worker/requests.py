@@ -10,8 +10,9 @@ from gc import collect
 from gc import isenabled as collects
 from os import _exit, getpid, register_at_fork
 from socket import socket
-from sys import getswitchinterval, setswitchinterval
+from sys import getrefcount, getswitchinterval, setswitchinterval
 from time import sleep
+from types import CoroutineType
 from typing import Any
 
 from cellblock.values import portable
@@ -384,7 +385,10 @@ class Worker:
                     close_shown(value)
                 self._show_figures()
                 self._streams.flush()
-                return NO_VALUE if value is NO_VALUE else ours(self._encode, value)
+                told = NO_VALUE if value is NO_VALUE else ours(self._encode, value)
+                if type(value) is CoroutineType and getrefcount(value) == _ITS_OWN:
+                    value.close()  # nobody can await it any more, which was said
+                return told
             case Shell():
                 return ours(self._encode, ours(shell.run, request.command, cells=_OF_COMMANDS))
             case Bind():
@@ -528,6 +532,8 @@ class Worker:
         replace(module, "show", show)
 
 
+_ITS_OWN = 2
+"""References to a value that nothing else has: by a name here, and as an argument."""
 _OF_COMMANDS = (shell.CommandFailed, OSError, ValueError)
 """Errors of a command by itself: no room for a process, no workspace, a null byte."""
 
