@@ -59,4 +59,4 @@ if __name__ == "__main__":
 #> ana: 'x = 6 * 7' -> ok=True []
 #> ana: 'x' -> ok=True ['42']
 #> bob: 'x' -> ok=False ["NameError: name 'x' is not defined"]
-#> ana: "open('/etc/shadow')" -> ok=False ["FileNotFoundError: [Errno 2] No such file or directory: '/etc/shadow'"]
+#> ana: "open('/etc/shadow')" -> ok=False ["hint: cells see their own session's files: look with os.listdir()"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,9 +159,12 @@ def place(arguments: argparse.Namespace) -> dict[str, Any]:
 def python(arguments: argparse.Namespace) -> str | None:
     """The interpreter inside, as a session takes it."""
     try:
-        return python_of(arguments.python, arguments.trust_level or "isolated")
+        found = python_of(arguments.python, arguments.trust_level or "isolated")
     except ValueError as error:
         raise Unusable(str(error).replace("python=", "--python: ", 1)) from None
+    if found is not None and arguments.trust_level != "sandboxed" and shutil.which(found) is None:
+        raise Unusable(f"--python: {arguments.python!r} is not a program")
+    return found
 
 
 def inputs(arguments: argparse.Namespace) -> dict[str, Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Self
 
+from cellblock.advice import for_model
 from cellblock.cell import Cell
 from cellblock.errors import needing
 from cellblock.session.blocking import Session
@@ -161,4 +162,5 @@ def _require(cell: Cell) -> None:
     error = cell.error
     if error is not None:
         text = error.traceback or f"{error.type}: {error.message}"
-        raise InterpreterError(inert(f"{text}\n{error.hint}" if error.hint else text))
+        hint = for_model(error.hint)
+        raise InterpreterError(inert(f"{text}\nhint: {hint}" if hint else text))

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Literal, cast
 
+from cellblock.advice import for_model
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
 from cellblock.events import Done, Event
@@ -177,7 +178,8 @@ def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:
         elif output.type is not OutputType.ERROR:
             found.results.append(result(output, read))
     if cell.error is not None:
-        message = cell.error.message + (f" ({cell.error.hint})" if cell.error.hint else "")
+        hint = for_model(cell.error.hint)
+        message = cell.error.message + (f" ({hint})" if hint else "")
         found.error = ExecutionError(cell.error.type, message, cell.error.traceback)
     return found
 
