@@ -16,7 +16,7 @@ from cellblock_attacks.threats import BY_ID, LEVELS, THREATS
 
 TESTS = Path(__file__).parent
 KITS = Path(cellblock.__file__).parent / "testing"
-IDS = [f"L{n}" for n in range(1, 11)] + [f"W{n}" for n in range(1, 12)] + [f"D{n}" for n in range(1, 5)]
+IDS = [f"L{n}" for n in range(1, 13)] + [f"W{n}" for n in range(1, 12)] + [f"D{n}" for n in range(1, 5)]
 
 
 def cited_in(source: str) -> Iterator[str]:

@@ -161,7 +161,7 @@ counter.step(f), counter.items is Counter.items
     assert session.run(source).value == (3, True)
 
 
-@pytest.mark.threat("L4")
+@pytest.mark.threat("L12")
 @pytest.mark.parametrize("name", ["_find", "__init__", "__class__", "__dict__"])
 def test_no_name_of_a_stand_in_is_imported(session: Session, name: str) -> None:
     cell = session.run(f"from math import {name} as found")

@@ -150,7 +150,6 @@ def test_a_private_session_says_since_when_and_why() -> None:
 def test_other_errors_get_none(sealed: Session, listing: Session) -> None:
     for source in (
         "1 / 0",
-        "open('/etc/shadow')",
         "import os\nos.kill(1, 9)",
         "raise PermissionError(13, 'Permission denied', 'x')",
     ):

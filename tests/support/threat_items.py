@@ -69,6 +69,18 @@ ITEMS: dict[str, dict[str, str]] = {
         "sorting with hostile keys": "sort-with-slow-key sort-hostile-lt",
         "recursion, nesting, giant literals": "recursion-in-python recursion-in-json",
     },
+    "L11": {
+        "caches": "test_hints_of_the_program_are_none_of_a_cells test_zones_of_the_program_have_names_that_are_texts "
+        "test_formats_that_the_program_keeps_are_texts test_flags_of_patterns_of_the_program_are_none_of_a_cells "
+        "test_addresses_of_the_program_are_private_or_not_whatever_a_cell_asks",
+        "abstract classes": "abc-registry abc-subclasscheck-hook abc-register-host-class",
+        "warnings": "warnings-filters-of-the-host warnings-showwarning",
+    },
+    "L12": {
+        "in hand": "test_what_no_row_knows_cannot_be_called test_what_no_row_knows_has_no_attributes",
+        "inherited from": "test_what_no_row_knows_cannot_be_inherited_from",
+        "a stand-in's own names": "test_no_name_of_a_stand_in_is_imported",
+    },
     "W1": {
         "absolute paths, `..`": "files-absolute-path files-dotdot host-files-names-outside",
         "symlinks, before and during": "files-symlink host-files-link-to-the-secret host-files-swapped-directory",

@@ -100,6 +100,16 @@ THREATS: tuple[Threat, ...] = (
         "one call that takes forever or all memory inside C, where no step is counted",
         "gates around the builtins that can, and bounds on the source itself",
     ),
+    _language(
+        "L11",
+        "what the process shares: caches of the library, registers of abstract classes, signatures, warnings",
+        "parts of the library that are a world's own, and exact values where the program's own is called",
+    ),
+    _language(
+        "L12",
+        "references that leak: a raw class, code object, module or mark of the guard in the code's hands",
+        "gates that go by identity and exact type: what no row knows cannot be called, read or inherited from",
+    ),
     _walls(
         "W1",
         "files outside of the session's own, by path, link, mount, handle or another process's root",
