@@ -192,6 +192,29 @@ def test_deletion_that_would_have_waited_for_the_store_is_there_with_the_next_st
 
 
 @pytest.mark.sampled(0)
+def test_a_step_with_more_answers_than_a_record_holds_is_committed_and_taken_again(tmp_path: Path) -> None:
+    """70 MB of small ones, and 60 MB in one: the session could not be closed, and no step after it was saved."""
+    asked: list[int] = []
+
+    def give(size: int) -> str:
+        asked.append(size)
+        return "x" * size
+
+    def opened() -> Session:
+        limits = ExecutionLimits(max_checkpoints=0, timeout_seconds=60, max_memory_mb=600)
+        return Session("q", state=Versioned(f"sqlite:///{tmp_path}/c.db"), tools=[give], limits=limits)
+
+    with opened() as session:
+        assert session.run("sizes = [len(give(50_000)) for _ in range(1400)]\nsum(sizes)").value == 70_000_000
+        assert session.run("size = len(give(60_000_000))").ok
+        session.flush()
+    count = len(asked)
+    with opened() as session:
+        assert session.run("sum(sizes), size").value == (70_000_000, 60_000_000)
+    assert len(asked) == count
+
+
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("call", ["run", "aside"])
 def test_answers_of_functions_stay_where_no_state_is_saved(tmp_path: Path, call: str) -> None:
     url, limits = f"sqlite:///{tmp_path}/cells.db", ExecutionLimits(max_checkpoints=0)

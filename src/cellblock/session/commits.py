@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ _CELLS = "notebook"
 _BY_PLACE = "cells"
 """The tree that older commits have in its stead: by place, each cell with its record."""
 CELLS_AT_ONCE = 100
+_MOST_INSIDE, _MOST_ANSWERED, _MOST_ANSWERS = 1 << 16, 8 << 20, 20_000
+"""Characters of an answer that stand in a record of answers, of all in one, and their number."""
 
 _SIZE, _LINK = range(2**63), {"/": (str, [str])}
 _GROUP = {"stream": _LINK, "buffers": [{"length": _SIZE, "chunks": _LINK}], "needs": [str], "note": str}
@@ -186,6 +189,35 @@ def put_cell(batch: Batch, cell: Cell, parts: Mapping[str, Blob]) -> str:
     kept: JSON = {uri: {"mime": blob.mime, "data": blobs(batch.put(blob.data))} for uri, blob in parts.items()}
     text = dumps(to_plain(cell)).encode()
     return batch.record({"id": cell.id, "cell": blobs(batch.put(text)), "parts": kept})
+
+
+def put_answers(batch: Batch, entries: Sequence[JSON]) -> JSON:
+    """The links to records of what host functions answered, each of some answers. Large bytes of theirs are objects."""
+    addresses: list[str] = []
+    part: list[JSON] = []
+    size = 0
+    for kept in entries:
+        entry: dict[str, Any] = dict(kept)  # type: ignore[arg-type]
+        texts = [str(one) for one in entry["buffers"]]
+        if (length := sum(map(len, texts))) > _MOST_INSIDE:
+            entry |= {"buffers": [], "data": blobs(*(batch.put(base64.b64decode(one)) for one in texts))}
+            length = 0
+        if part and (size + length > _MOST_ANSWERED or len(part) == _MOST_ANSWERS):
+            addresses.append(batch.record(part))
+            part, size = [], 0
+        part.append(entry)
+        size += length
+    return records(*addresses, batch.record(part))
+
+
+def get_answers(session: StoredSession, detail: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The answers of a commit's step, as the journal has them."""
+    for address in linked(detail["answers"]) if "answers" in detail else ():
+        found: Any = session.record(address)
+        for entry in found:
+            if "data" in entry:
+                entry = {**entry, "buffers": [base64.b64encode(session.get(one)) for one in linked(entry["data"])]}
+            yield entry
 
 
 def put_cells(batch: Batch, session: StoredSession, roots: dict[str, str | None], changes: Changes) -> dict[str, JSON]:

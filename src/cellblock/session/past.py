@@ -13,7 +13,7 @@ from typing import Any
 from cellblock.cell import Cell, CellError, CellKind, CellState, Lost
 from cellblock.errors import StoreError
 from cellblock.outputs import OutputType
-from cellblock.session.commits import find_cell, get_cell, get_snapshot, rows_of
+from cellblock.session.commits import find_cell, get_answers, get_cell, get_snapshot, rows_of
 from cellblock.session.hoststeps import ASIDE, HostStep, not_done_again
 from cellblock.session.notebook import Kept
 from cellblock.session.record import failed_cell
@@ -387,8 +387,7 @@ def _planned(session: StoredSession, commit: Commit, before: Commit, led_to: str
     """The step of a commit without a state, which comes after another and led to this one or one that deletes cells."""
     detail: Any = commit.detail
     step = step_of(commit)
-    raw: Any = session.record(detail["answers"]["@"]) if "answers" in detail else []
-    answers = tuple(map(_logged, raw))
+    answers = tuple(map(_logged, get_answers(session, detail)))
     if "host" in detail:
         during, overwritten = str(detail.get("during", "")), bool(detail.get("overwritten"))
         host = _host_step(session, detail["host"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellblock.session.commits import Written, of_state, put_cell, put_cells, put_snapshot, read_written
+from cellblock.session.commits import Written, of_state, put_answers, put_cell, put_cells, put_snapshot, read_written
 from cellblock.session.hoststeps import HostStep
 from cellblock.session.steps import Step
 from cellblock.snapshots import Snapshot
@@ -64,7 +64,7 @@ class CommitWriter:
         if step.during:
             detail["during"] = step.during
         if step.answers:
-            detail["answers"] = records(batch.record(step.answers))
+            detail["answers"] = put_answers(batch, step.answers)
         if not has_state:
             detail["unsaved"], detail["stopped"], detail["overwritten"] = step.unsaved, step.stopped, step.overwritten
             if step.host is not None:
