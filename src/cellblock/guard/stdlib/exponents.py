@@ -12,6 +12,7 @@ import re
 from abc import ABCMeta
 from typing import Any
 
+from cellblock.guard.anatomy import exact
 from cellblock.guard.sizes import MAX_RATIO_BITS
 
 LARGEST_EXPONENT = 75_000
@@ -53,14 +54,17 @@ class FractionType(ABCMeta):
     """The class of `Fraction`."""
 
     def __call__(cls, *given: Any, **named: Any) -> Any:
-        for one in (*given, *named.values()):
+        if cls is Fraction:
+            given, named = tuple(map(exact, given)), {name: exact(one) for name, one in named.items()}
+        for one in map(exact, (*given, *named.values())):
             kind = type(one)
             if issubclass(kind, str):
                 found = _EXPONENT.search(one[-40:])
                 if len(one) > MAX_RATIO_BITS // 3 or (found and abs(int(found[1])) > MAX_RATIO_BITS // 4):
                     raise _too_large("an exponent or number of digits", int(found[1]) if found else len(one))
-            elif issubclass(kind, decimal.Decimal) and one.is_finite() and abs(one.adjusted()) > MAX_RATIO_BITS // 4:
-                raise _too_large("an exponent", one.adjusted())
+            elif issubclass(kind, decimal.Decimal) and decimal.Decimal.is_finite(one):
+                if abs(exponent := decimal.Decimal.adjusted(one)) > MAX_RATIO_BITS // 4:
+                    raise _too_large("an exponent", exponent)
             elif issubclass(kind, int) and int.bit_length(one) > MAX_RATIO_BITS:
                 raise _too_large("an integer of bits", int.bit_length(one))
         return fractions.Fraction(*given, **named) if cls is Fraction else super().__call__(*given, **named)

@@ -170,6 +170,7 @@ def _packing(name: str) -> Callable[..., Any]:
     function = getattr(struct, name)
 
     def packing(form: Any, *given: Any, **named: Any) -> Any:
+        form = exact(form)
         sizes.check_spec(form if isinstance(form, str) else bytes(form).decode("latin-1"))
         if struct.calcsize(form) > sizes.MAX_BYTES:
             raise MemoryError(f"a structure of {struct.calcsize(form):,} bytes [size]")
