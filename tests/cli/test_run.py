@@ -529,7 +529,15 @@ def test_help_imports_no_event_loop(words: list[str]) -> None:
         ),
         (
             ["run", "script.py", "--verbose"], "usage: cellblock run [options] FILE|- [-- ARGUMENT ...]",
-            "cellblock run: error: unrecognized arguments: --verbose (what is meant for the script stands after --)",
+            "cellblock run: error: unrecognized arguments: --verbose (what is for the script stands after --)",
+        ),
+        (
+            ["run", "script.py", "--timout", "3"], "usage: cellblock run [options] FILE|- [-- ARGUMENT ...]",
+            "cellblock run: error: unrecognized arguments: --timout 3 (did you mean --timeout?)",
+        ),
+        (
+            ["run", "-c", "print(1)"], "usage: cellblock run [options] FILE|- [-- ARGUMENT ...]",
+            "cellblock run: error: unrecognized arguments: -c (code comes on stdin: cellblock run -)",
         ),
         (["repl", "x"], "usage: cellblock repl [options]", "cellblock repl: error: unrecognized arguments: x"),
     ],
@@ -540,6 +548,11 @@ def test_usage_error_shows_how_the_command_is_used(
     assert main(words) == 2
     told = capsys.readouterr()
     assert (told.out, told.err.startswith(usage), told.err.splitlines()[-1]) == ("", True, reason)
+
+
+def test_a_notebook_is_led_to_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "sales.ipynb"]) == 2
+    assert capsys.readouterr().err == "cellblock: sales.ipynb is a notebook (cellblock notebook run sales.ipynb)\n"
 
 
 @pytest.mark.sampled(1)

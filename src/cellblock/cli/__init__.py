@@ -126,7 +126,18 @@ def _parse(words: list[str]) -> argparse.Namespace:
     if named not in _COMMANDS:  # an option, and none of those that end here
         parser.error(f"unrecognized arguments: {' '.join(unknown) or named}")
     if unknown:
-        hint = " (what is meant for the script stands after --)" if named == "run" else ""
-        commands.choices[named].error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        command = commands.choices[named]
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{_meant(unknown[0], named, command)}")
     return arguments
+
+
+def _meant(word: str, named: str, command: argparse.ArgumentParser) -> str:
+    """What a word that a command does not know may have been meant as."""
+    from difflib import get_close_matches
+
+    if near := get_close_matches(word.partition("=")[0], command._option_string_actions, n=1, cutoff=0.75):
+        return f" (did you mean {near[0]}?)"
+    if named != "run":
+        return ""
+    return " (code comes on stdin: cellblock run -)" if word == "-c" else " (what is for the script stands after --)"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellblock.cli import options, source
-from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, status_of
+from cellblock.cli.exits import EPILOG, FAILED, INTERRUPTED, Unusable, status_of
 from cellblock.cli.export import Shelf, contents
 from cellblock.cli.interrupts import CtrlC
 from cellblock.cli.opening import Setup, Width, set_script
@@ -43,6 +43,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _command(arguments: argparse.Namespace) -> int:
     save = None if arguments.save is None else options.directory(arguments.save)
     name: str = arguments.file
+    if name.endswith(".ipynb"):
+        raise Unusable(f"{name} is a notebook (cellblock notebook run {name})")
     script = "" if name == "-" else source.decode(source.read(name), name)
     setup = options.setup(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES)
     if name == "-":  # while processes start
