@@ -10,6 +10,7 @@ import sys
 import typing
 import zoneinfo
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from levels import local_session
@@ -218,3 +219,56 @@ import collections, csv, itertools, json, random, re, types
         "xyA", "zbc", "qqq", b"\\N{LATIN SMALL LETTER E WITH ACUTE}", 2_100_000, True, [255, 10], 255, [15],
         "defaultdict(<class 'int'>, {})", [1], [{"a": "1"}], "a\\.b", "re.IGNORECASE|re.DOTALL", "IGNORECASE", 42, True,
     ]  # fmt: skip
+
+
+LIKE_PYTHON = """
+import codecs, csv, datetime, functools, io, random, typing
+
+class D(datetime.datetime):
+    @classmethod
+    def strptime(cls, text, form): return super().strptime(text + "1", form)
+    def again(self): return super().strptime("2025", "%Y")
+
+class I(int):
+    @classmethod
+    def from_bytes(cls, *given): return super().from_bytes(*given)
+
+class Reader(csv.DictReader):
+    def __next__(self): return dict(super().__next__(), more=1)
+
+def lines():
+    yield from ("a", "b")
+
+class Failing:
+    def __init__(self): self.left = iter(["l1,x", None, "l3,x"])
+    def __iter__(self): return self
+    def __next__(self):
+        if (one := next(self.left)) is None: raise OSError("once")
+        return one
+
+rows, reader = [], csv.reader(Failing())
+while True:
+    try: rows.append(next(reader))
+    except OSError: rows.append("again")
+    except StopIteration: break
+told = []
+for make in (lambda: csv.reader(5), lambda: csv.DictReader(5)):
+    try: make()
+    except TypeError as error: told.append(str(error))
+long = "\\u00e9" * 60_000
+results = [
+    D.strptime("202", "%Y").year, type(D.strptime("202", "%Y")).__name__, D(2020, 1, 1).again().year,
+    I.from_bytes(b"\\x01\\x02", "big"),
+    list(Reader(lines())), rows, told, functools.partial(int, base=2).func is int, repr(functools.partial(int, base=2)),
+    typing.get_origin(typing.Generic) is typing.Generic, long.encode("u16", "namereplace") == long.encode("utf-16"),
+    long.encode("latin-1", "namereplace") == long.encode("latin-1"), len(long.encode("us-ascii", "namereplace")),
+]
+"""
+
+
+def test_what_was_replaced_answers_as_pythons_own(session: Session) -> None:
+    source = LIKE_PYTHON.replace("\\\\", "\\")
+    plain: dict[str, Any] = {}
+    exec(compile(source, "plain", "exec"), plain)
+    assert session.run(source).ok, session.run(source).text
+    assert session.run("results").value == plain["results"]

@@ -174,7 +174,7 @@ class Calls:
 
     def original(self, function: Any) -> Any:
         """Python's own function, for what stands in place of one where C calls it; any other object as it is."""
-        return next((one for one in (*_FIRST, *FORMS) if self._instead[id(one)] is function), function)
+        return next((one for one in (*_FIRST, *FORMS, int) if self._instead[id(one)] is function), function)
 
     def giving(self, function: Any) -> Any:
         """A function of the host's that calls what it is given: it gets what code may call.

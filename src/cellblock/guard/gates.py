@@ -572,8 +572,9 @@ class Gates:
             return value
         of_class = isinstance(itself, type)
         for audit in self._rows(rest, where) if not is_dunder(name) else ():
-            if not of_class and name in audit.replaced:
-                return Holding(name, audit.replaced[name](self._world, itself))
+            instead = audit.static_replaced if of_class else audit.replaced
+            if name in instead:
+                return Holding(name, instead[name](self._world, itself))
             if name in (audit.statics if of_class else audit.reads):
                 return value
         raise denied(f"attribute {name!r} of super is not granted")

@@ -6,6 +6,7 @@ A text is split in steps, between which a cell can be ended. All take an exact `
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,6 +25,8 @@ _PIECE = 64
 _SHORT = 16
 _NAMED = 50_000
 """Characters of which the names are looked up at once."""
+_OF_BYTES = ("ascii", "iso8859", "cp125", "cp4", "cp8", "koi8", "mac-", "latin")
+"""Beginnings of the names of encodings with a byte for each character."""
 _SEARCHED = 10_000_000
 """Of the lengths of a text and of what is looked for from its end, multiplied: a hundredth of a second."""
 
@@ -121,8 +124,11 @@ def _encode(kind: Any) -> Callable[..., Any]:
     def encode(self: Any, /, encoding: Any = "utf-8", errors: Any = "strict") -> Any:
         if len(self) <= _NAMED or not issubclass(type(errors), str) or str.__str__(errors) != "namereplace":
             return whole(self, encoding, errors)
-        if type(encoding) is str and encoding.lower().startswith("utf"):
-            return whole(self, encoding, errors)  # which has all that there are
+        name = codecs.lookup(str.__str__(encoding)).name if issubclass(type(encoding), str) else "utf-8"
+        if name.startswith("utf"):  # which has all characters
+            return whole(self, encoding, errors)
+        if not name.startswith(_OF_BYTES):  # of parts of a text, other bytes may come
+            raise MemoryError(f"{len(self):,} characters with names in {name}: the most are {_NAMED:,} [size]")
         parts: list[bytes] = []
         size = 0
         for begin in range(0, len(self), _NAMED):

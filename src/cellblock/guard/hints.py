@@ -68,8 +68,8 @@ _KINDS = frozenset(id(one) for one in vars(OF_CELLS).values() if isinstance(one,
 
 
 def of(value: object) -> Any:
-    """The module that an object of one of its classes is of; the program's for any other object."""
-    return OF_CELLS if id(type(value)) in _KINDS else typing
+    """The module that a class, or an object of one of its classes, is of; the program's for any other object."""
+    return OF_CELLS if id(type(value)) in _KINDS or id(value) in _KINDS else typing
 
 
 def each(look: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -335,6 +335,9 @@ def formatted(value: object, conversion: int, spec: str) -> str:
     return format(light(value), check_spec(spec))
 
 
+_from_bytes: Any = vars(int)["from_bytes"].__get__
+
+
 def from_bytes(kind: type[int]) -> Callable[..., int]:
     """`from_bytes` of `int` or an heir."""
 
@@ -344,7 +347,8 @@ def from_bytes(kind: type[int]) -> Callable[..., int]:
             raise OverflowError(
                 f"an integer of {len(found) * 8:,} bits: more than {MAX_BITS:,} cannot be interrupted [size]"
             )
-        return kind.from_bytes(found, byteorder, signed=signed)
+        made: int = _from_bytes(None, kind)(found, byteorder, signed=signed)
+        return made
 
     bounded.__name__ = bounded.__qualname__ = "from_bytes"
     return bounded

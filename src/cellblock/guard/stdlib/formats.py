@@ -110,22 +110,31 @@ _MOST_LINE = 5_000_000
 """Characters of a line of a table: it takes C code about half a second."""
 
 
-def _lines(lines: Any) -> Iterator[Any]:
-    for line in lines:
+class _Lines:
+    """Lines of a table, none of them too long."""
+
+    def __init__(self, lines: Any) -> None:
+        self._lines = iter(lines)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        line = next(self._lines)
         if issubclass(type(line), str) and str.__len__(line) > _MOST_LINE:
             raise MemoryError(f"a line of {str.__len__(line):,} characters: the most are {_MOST_LINE:,} [size]")
-        yield line
+        return line
 
 
 def _reader(csvfile: Any, *given: Any, **named: Any) -> Any:
-    return csv.reader(_lines(csvfile), *given, **named)
+    return csv.reader(_Lines(csvfile), *given, **named)
 
 
 class DictReader(csv.DictReader):  # type: ignore[type-arg]
     """A reader of lines that are not too long."""
 
     def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-        super().__init__(_lines(f), *given, **named)
+        super().__init__(_Lines(f), *given, **named)
 
 
 DictReader.__module__ = "csv"
@@ -293,8 +302,12 @@ AUDITS = (
             TypeAudit(
                 type=type(csv.writer(io.StringIO())), reads=names("writerow writerows dialect"), constructable=False
             ),
-            audit(
-                DictReader, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True
+            *(
+                audit(
+                    kind, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True,
+                    constructable=kind is DictReader,
+                )
+                for kind in (DictReader, csv.DictReader)
             ),
             *(
                 audit(kind, subclassable=True)

@@ -272,6 +272,7 @@ def _bits_of(name: str, per: int) -> Method:
             raise OverflowError(f"{name}() of {n:,} [size]")
         return function(self, n)
 
+    drawn.__name__, drawn.__qualname__ = name, f"Random.{name}"
     return Method(f"random.Random.{name}", lambda world: drawn)
 
 

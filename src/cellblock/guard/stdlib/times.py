@@ -38,12 +38,18 @@ def _strftime_of_tuple(format: str, *given: Any) -> str:
     return time.strftime(check_spec(str.__str__(format)), *given)
 
 
-def _strptime(world: Any, kind: Any) -> Any:
-    return exactly(kind.strptime)  # formats are kept for the whole process
+def _strptime(base: type) -> dict[str, Any]:
+    """`strptime`, which keeps formats for the whole process, where a class has one."""
+    function: Any = vars(base).get("strptime")
+
+    def bound(_: Any, value: Any) -> Any:
+        return exactly(function.__get__(None, value if issubclass(type(value), type) else type(value)))
+
+    return {} if function is None else {"strptime": bound}
 
 
 _KINDS: tuple[Any, ...] = (datetime.date, datetime.time, datetime.datetime)
-_PARSED = {kind: {"strptime": _strptime} if hasattr(kind, "strptime") else {} for kind in _KINDS}
+_PARSED = {kind: _strptime(kind) for kind in _KINDS}
 _MOVED: dict[Any, dict[str, Any]] = {
     kind: {"strftime": _strftime(datetime.time if kind is datetime.time else datetime.date), **_PARSED[kind]}
     for kind in _KINDS
