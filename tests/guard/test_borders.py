@@ -272,3 +272,30 @@ def test_what_was_replaced_answers_as_pythons_own(session: Session) -> None:
     exec(compile(source, "plain", "exec"), plain)
     assert session.run(source).ok, session.run(source).text
     assert session.run("results").value == plain["results"]
+
+
+def test_marks_of_the_guards_own_are_no_names_of_attributes(session: Session) -> None:
+    cell = session.run("""
+class A: pass
+a = A()
+setattr(a, "=", 3)
+setattr(a, "__dict__=", 4)
+def f(): pass
+object.__setattr__(f, "__name__", "g")
+getattr(a, "", None), getattr(a, "="), getattr(a, "__dict__="), f.__name__
+""")
+    assert cell.value == (None, 3, 4, "g")
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize("source", ["int(*[], *[t, 2])", "int(*[], t, 2)", "int.__new__(int, t, 2)"])
+def test_an_integer_is_bounded_however_it_is_read(session: Session, source: str) -> None:
+    cell = session.run(f"t = '1' * 2_000_000\na = {source}")
+    assert cell.error is not None
+    assert cell.error.type == "OverflowError"
+
+
+def test_addresses_that_the_host_hands_over_can_be_read(session: Session) -> None:
+    session.run("import ipaddress")
+    session["address"] = ipaddress.ip_address("10.0.0.7")
+    assert session.run("str(address), address.is_private, address.version").value == ("10.0.0.7", True, 4)

@@ -104,7 +104,7 @@ class Gates:
             return _TEXTS
         known = self.reads.get(name)
         if known is None:
-            in_c = name in _MADE or (name[-1] == ")" and name.removesuffix(spelling.CALLED) in OF_MODULES)
+            in_c = name in _MADE or (name[-1:] == ")" and name.removesuffix(spelling.CALLED) in OF_MODULES)
             asked = in_c or name.startswith("_")
             known = self.reads[name] = set(_DESCRIBED_KINDS if name in DESCRIBING else () if asked else (Module,))
             self._learn(name, known, self._types)
@@ -130,7 +130,7 @@ class Gates:
             known = self.writes[name] = set()
             if name in _NAMES:
                 return known
-            if name.endswith(spelling.AUGMENTED):
+            if name.endswith(spelling.AUGMENTED) and name != spelling.AUGMENTED:
                 plain = name.removesuffix(spelling.AUGMENTED)
                 known.update(self.known_reads(plain) & self.known_writes(plain))
                 return known
@@ -184,7 +184,7 @@ class Gates:
                 if kind in known(name):
                     continue
                 try:
-                    ask(value, name)
+                    (self.change if name.endswith(spelling.AUGMENTED) else ask)(value, name)
                 except AttributeError:
                     return False
                 if kind not in known(name):
@@ -409,8 +409,13 @@ class Gates:
 
     def _checked_method(self, value: Any, name: str) -> Any:
         """`__setattr__` and the like of an object, bound: each name goes through the gates."""
-        method, ask = getattr(object, name), getattr(self, _ASKED[name])
-        return called(name, lambda one, /, *new: method(ask(value, plain(one)), plain(one), *new))
+        ask = getattr(self, _ASKED[name])
+
+        def checked(one: Any, /, *new: Any) -> Any:
+            found = ask(value, one := plain(one))
+            return getattr(type(found) if issubclass(type(found), Watched) else object, name)(found, one, *new)
+
+        return called(name, checked)
 
     # ------------------------------------------------------------------------------- classes
 
@@ -642,7 +647,7 @@ class Gates:
     # ------------------------------------------------------------------------------- writing
 
     def write(self, value: Any, name: str) -> Any:
-        """The object, if an attribute may be set on it; and read, if the name says so."""
+        """The object, if an attribute may be set on it."""
         found = self._settable(value, name)
         if name in _NAMES and found is value and not self._own(type(value)):  # which the host shows, whenever
             return self._called(value, lambda _, given: exact(given))
@@ -652,8 +657,6 @@ class Gates:
         kind = type(value)
         if kind in self.known_writes(name):
             return value
-        if name.endswith(spelling.AUGMENTED):
-            return self._augment(value, kind, name)
         if name == "default_factory" and issubclass(kind, defaultdict):
             return self._called(value, lambda _, given: self._world.calls.given(given))
         if is_dunder(name) and name not in WRITABLE:
@@ -688,8 +691,11 @@ class Gates:
             return value  # it cannot be, and CPython says so
         raise self._refusal_to_set(kind, name)
 
-    def _augment(self, value: Any, kind: type, name: str) -> Any:
+    def change(self, value: Any, name: str) -> Any:
         """What an augmented assignment reads an attribute from, and sets it on."""
+        kind = type(value)
+        if kind in self.known_writes(name):
+            return value
         plain = name.removesuffix(spelling.AUGMENTED)
         if self.write(value, plain) is not value or self.read(value, plain) is not value:
             return Watched(self, value)

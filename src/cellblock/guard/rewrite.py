@@ -310,7 +310,8 @@ class Rewriter:
         receiver = site.node.value
         if not own and not site.flags & _TEMPS:
             if site.stored:
-                call = build.call(site.node, spelling.GATE_WRITE, receiver, build.constant(receiver, site.name))
+                gate = spelling.GATE_CHANGE if site.changed else spelling.GATE_WRITE
+                call = build.call(site.node, gate, receiver, build.constant(receiver, site.name))
             else:
                 self.reaches.add(site.name)
                 self.reads.add(site.name)
@@ -319,7 +320,8 @@ class Rewriter:
             return call.args, 0
         known, prefix, gate = self.reads, spelling.READ, spelling.GATE
         if site.stored:
-            known, prefix, gate = self.writes, spelling.WRITE, spelling.GATE_WRITE
+            known, prefix = self.writes, spelling.WRITE
+            gate = spelling.GATE_CHANGE if site.changed else spelling.GATE_WRITE
         known.add(site.name)
         held, spelled = _held(receiver, own=own)
         kind: ast.expr = build.call(receiver, spelling.TYPE, held)
@@ -527,6 +529,7 @@ class Rewriter:
         fills = isinstance(function, ast.Attribute) and function.attr == "format" and _is_text(function.value)
         method, once = getattr(function, "attr", ""), _runs_once(scope, flags)
         shows = fills or (name == "str" and len(arguments) == 1)
+        spread = name == "int" and any(isinstance(one, ast.Starred) for one in arguments)
         reads = name == "int" and len(arguments) + len(node.keywords) == 2
         if fills:
             for keyword in reversed(node.keywords):
@@ -536,7 +539,7 @@ class Rewriter:
             self._push_list(node.keywords, scope, flags)
         for index in range(len(arguments) - 1, -1, -1):
             one = arguments[index]
-            if name == "int" and index == 0 and isinstance(one, ast.Starred):
+            if spread and isinstance(one, ast.Starred):
                 one.value = call = build.call(one, spelling.ALL_DIGITS, one.value)
                 self._stack.append((call.args[0], scope, flags, (call.args, 0)))
                 continue
@@ -544,8 +547,8 @@ class Rewriter:
                 self._screened(one, scope, flags, (arguments, index))
             elif index == 0 and once and method in _HASHING and not isinstance(one, ast.Starred):
                 self._parts_screened(one, scope, flags, (arguments, index), spelling.HASHABLE)
-            elif reads and index == 0 and not isinstance(one, ast.Starred) and not _is_small(one):
-                arguments[0] = call = build.call(one, spelling.DIGITS, one)
+            elif (spread or (reads and index == 0)) and not isinstance(one, ast.Starred) and not _is_small(one):
+                arguments[index] = call = build.call(one, spelling.DIGITS, one)
                 self._stack.append((one, scope, flags, (call.args, 0)))
             else:
                 self._stack.append((one, scope, flags, (arguments, index)))

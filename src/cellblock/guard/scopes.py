@@ -67,7 +67,7 @@ class Site:
     A special one is looked at where it stands: what is called may be a function that the object holds.
     """
 
-    __slots__ = ("flags", "is_special", "name", "node", "plain", "stored")
+    __slots__ = ("changed", "flags", "is_special", "name", "node", "plain", "stored")
 
     def __init__(self, node: ast.Attribute, name: str, flags: int) -> None:
         self.node = node
@@ -76,6 +76,7 @@ class Site:
         self.is_special = self.plain in SPECIAL or name[-1] == ")"
         self.flags = flags
         self.stored = type(node.ctx) is not ast.Load
+        self.changed = name.endswith(spelling.AUGMENTED)
 
 
 class Scope:

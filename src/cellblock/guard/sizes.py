@@ -199,10 +199,7 @@ def integer(*given: Any, **named: Any) -> int:
 
 def digits_of_all(given: Any) -> tuple[Any, ...]:
     """The same for arguments that are given as one iterable."""
-    found = tuple(given)
-    if found:
-        digits(found[0])
-    return found
+    return tuple(map(digits, given))
 
 
 def digits(text: Any) -> Any:

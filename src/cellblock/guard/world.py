@@ -403,6 +403,8 @@ class World:
             if not self.classes.own(cls) and (known is None or not known.constructable):
                 raise denied(f"{name_of(cls)} cannot be created here", "class")
             made = exactly(source.__new__) if source is ZoneInfo else source.__new__
+            if source is int and len(given) + len(named) == 2:
+                sizes.digits_of_all(given)
             return made(cls, *given, **named)
 
         return new
@@ -438,6 +440,7 @@ class World:
         found: dict[str, Any] = {
             spelling.GATE: gates.read,
             spelling.GATE_WRITE: gates.write,
+            spelling.GATE_CHANGE: gates.change,
             spelling.GATE_DELETE: gates.delete,
             spelling.TYPE: type,
             spelling.ID: id,

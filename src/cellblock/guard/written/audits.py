@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import ipaddress
 
 from cellblock.guard.names import names
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
@@ -60,6 +61,12 @@ AUDITS = (
             "IPv6Interface AddressValueError NetmaskValueError summarize_address_range collapse_addresses "
             "get_mixed_type_key v4_int_to_packed v6_int_to_packed"
         ),
+        types=tuple(
+            audit(getattr(ipaddress, f"IPv{version}{kind}"), constructable=False)
+            for version in (4, 6)
+            for kind in ("Address", "Network", "Interface")
+        ),
+        note="those that the host hands over are of the program's own classes",
     ),
     ModuleAudit(
         name="logging",
