@@ -10,12 +10,13 @@ import sys
 import typing
 import zoneinfo
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from levels import local_session
 
-from cellblock import ExecutionLimits, Session
+from cellblock import ExecutionLimits, Session, Versioned
 
 LYING = """
 ran = []
@@ -299,3 +300,50 @@ def test_addresses_that_the_host_hands_over_can_be_read(session: Session) -> Non
     session.run("import ipaddress")
     session["address"] = ipaddress.ip_address("10.0.0.7")
     assert session.run("str(address), address.is_private, address.version").value == ("10.0.0.7", True, 4)
+
+
+@pytest.mark.threat("L11")
+def test_prefixes_of_names_in_trees_are_texts(session: Session) -> None:
+    source = """
+import xml.etree.ElementTree as ET
+tree = ET.fromstring('<r xmlns="http://x"><b/></r>')
+found = [one.tag for one in tree.findall("x:b", {"x": Text("http://x")})]
+tree.findall("x:b", {"x": Lying("http://x")})
+"""
+    cell = session.run(source)
+    assert cell.error is not None
+    assert cell.error.type == "TypeError"
+    assert session.run("found, ran").value == (["{http://x}b"], [])
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "json.loads(S('[' + '[],' * 9_000_000 + '[]]'))",
+        "json.loads(B(b'[' + b'[],' * 9_000_000 + b'[]]'))",
+        "json.JSONDecoder().raw_decode(S('[' + '[],' * 9_000_000 + '[]]'))",
+        "re.escape(S('.' * 90_000_000))",
+    ],
+)
+def test_sizes_are_those_of_the_value_and_not_what_it_says(session: Session, source: str) -> None:
+    session.run("""
+import json, re
+class S(str):
+    def __len__(self): return 1
+    def count(self, *_): return 0
+class B(bytearray):
+    def __len__(self): return 1
+    def count(self, *_): return 0
+""")
+    cell = session.run(source)
+    assert cell.error is not None
+    assert cell.error.type == "MemoryError"
+
+
+def test_a_partial_of_a_type_is_saved(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    for _ in range(2):
+        with Session("q", trust_level="local", state=Versioned(url)) as session:
+            session.run("import functools\nif 'p' not in globals(): p = functools.partial(int, base=2)")
+            assert session.run("p('101'), p.func is int").value == (5, True)

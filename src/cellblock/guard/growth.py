@@ -89,7 +89,7 @@ def _translate(kind: Any) -> Callable[..., Any]:
     def translate(self: Any, table: Any, /) -> Any:
         if type(table) is not dict:
             return _translated(self, table)
-        longest = 1
+        longest, table = 1, dict(table)  # what is measured nobody changes
         for one in dict.values(table):
             if issubclass(type(one), str) and str.__len__(one) > longest:
                 longest = str.__len__(one)

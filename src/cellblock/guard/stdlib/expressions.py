@@ -167,6 +167,8 @@ class Expressions:
 
     def _replaced(self, name: str, pattern: re.Pattern[Any], repl: Any, string: Any, count: int) -> Any:
         quick = self._bears(pattern, string, anchored=False)
+        if issubclass(type(repl), str):
+            repl = str.__str__(repl)  # templates are kept for the whole process
         if not issubclass(type(repl), str | bytes):
             if not quick:
                 self._try("calls", pattern, string, count)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
-from cellblock.guard.anatomy import exact
+from cellblock.guard.anatomy import exact, exactly
 from cellblock.guard.names import names
 from cellblock.guard.steps import ticking
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
@@ -81,14 +81,14 @@ class JSONDecoder(json.JSONDecoder):
     """A decoder of documents that are not too long."""
 
     def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
-        return super().raw_decode(_few_values(s), idx)
+        return super().raw_decode(_few_values(exact(s)), idx)
 
 
 JSONDecoder.__module__, JSONDecoder.__qualname__ = "json.decoder", "JSONDecoder"
 
 
 def _loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
-    _few_values(exact(s))
+    s = _few_values(bytes(memoryview(s)) if issubclass(type(s), bytearray) else exact(s))
     return json.loads(s, cls=_of(json.JSONDecoder, cls), **options)
 
 
@@ -329,8 +329,11 @@ AUDITS = (
     ),
     ModuleAudit(
         name="struct",
-        members=names("error calcsize"),
-        instead={name: _packing(name) for name in names("pack unpack pack_into unpack_from iter_unpack Struct")},
+        members=names("error"),
+        instead={
+            "calcsize": exactly(struct.calcsize),
+            **{name: _packing(name) for name in names("pack unpack pack_into unpack_from iter_unpack Struct")},
+        },
         types=(
             audit(struct.Struct, but=["iter_unpack"], replaced={"iter_unpack": _iter_unpack}),
             audit(struct.error, subclassable=True),

@@ -50,6 +50,7 @@ _FLAGS = _made("RegexFlag", {name: one.value for name, one in re.RegexFlag.__mem
 
 
 def _escape(pattern: Any) -> Any:
+    pattern = exact(pattern)
     if len(pattern) > _ESCAPED:
         raise MemoryError(f"{len(pattern):,} characters to escape: the most are {_ESCAPED:,} [size]")
     return re.escape(pattern)

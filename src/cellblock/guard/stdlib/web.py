@@ -67,7 +67,21 @@ def _tostring(element: Any, encoding: Any = None, method: Any = None, **options:
 
 
 def _path(name: str) -> Callable[[World, Any], Any]:
-    return lambda world, element: exactly(getattr(element, name))
+    """A method that takes a path and prefixes of names, both of which are kept for the whole process."""
+
+    def texts(given: Any) -> Any:
+        if not issubclass(type(given), dict):
+            return given
+        found = {exact(key): exact(one) for key, one in dict.items(given)}
+        if not {type(one) for pair in found.items() for one in pair} <= {str, type(None)}:
+            raise TypeError("prefixes of names are texts, and so are their namespaces")
+        return found
+
+    def bound(world: World, element: Any) -> Any:
+        function = exactly(getattr(element, name))
+        return lambda *given, **named: function(*map(texts, given), **{key: texts(one) for key, one in named.items()})
+
+    return bound
 
 
 _PATHS = ("find", "findall", "findtext", "iterfind")
