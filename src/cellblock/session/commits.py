@@ -28,6 +28,8 @@ _CELLS = "notebook"
 _BY_PLACE = "cells"
 """The tree that older commits have in its stead: by place, each cell with its record."""
 CELLS_AT_ONCE = 100
+_MUCH_SHOWN = 1 << 20
+"""Characters."""
 _MOST_INSIDE, _MOST_ANSWERED, _MOST_ANSWERS = 1 << 16, 8 << 20, 20_000
 """Characters of an answer that stand in a record of answers, of all in one, and their number."""
 
@@ -187,8 +189,17 @@ def _name_of(name: str, plain: Any) -> SavedName:
 def put_cell(batch: Batch, cell: Cell, parts: Mapping[str, Blob]) -> str:
     """The address of a cell's record. What it showed may look like a link: it is kept as text."""
     kept: JSON = {uri: {"mime": blob.mime, "data": blobs(batch.put(blob.data))} for uri, blob in parts.items()}
-    text = dumps(to_plain(cell)).encode()
+    text = _text_of(cell)
     return batch.record({"id": cell.id, "cell": blobs(batch.put(text)), "parts": kept})
+
+
+def _text_of(cell: Cell) -> bytes:
+    """A cell as JSON. Of one that shows much the encoder makes one text at a time: it holds all other threads up."""
+    plain = to_plain(cell)
+    shown = sum(len(one) for output in cell.outputs for one in output.data.values() if isinstance(one, str))
+    if shown < _MUCH_SHOWN:
+        return dumps(plain).encode()
+    return b"".join(part.encode() for part in json.JSONEncoder().iterencode(plain))
 
 
 def put_answers(batch: Batch, entries: Sequence[JSON]) -> JSON:
