@@ -59,20 +59,19 @@ def test_hints_of_the_program_are_none_of_a_cells(session: Session, form: str, k
 
 @pytest.mark.threat("L11")
 @pytest.mark.parametrize(
-    "source",
+    ("key", "source"),
     [
-        "zoneinfo.ZoneInfo(Text('Europe/Vaduz'))",
-        "functools.partial(zoneinfo.ZoneInfo, Text('Europe/Vaduz'))()",
-        "list(map(zoneinfo.ZoneInfo, [Text('Europe/Vaduz')]))",
-        "list(itertools.starmap(zoneinfo.ZoneInfo, [[Text('Europe/Vaduz')]]))",
-        "zoneinfo.ZoneInfo.__new__(zoneinfo.ZoneInfo, Text('Europe/Vaduz'))",
+        ("Europe/Vaduz", "zoneinfo.ZoneInfo(key)"),
+        ("Europe/Malta", "functools.partial(zoneinfo.ZoneInfo, key)()"),
+        ("Europe/Tirane", "list(map(zoneinfo.ZoneInfo, [key]))"),
+        ("Europe/Skopje", "list(itertools.starmap(zoneinfo.ZoneInfo, [[key]]))"),
+        ("Europe/Monaco", "zoneinfo.ZoneInfo.__new__(zoneinfo.ZoneInfo, key)"),
     ],
 )
-def test_zones_of_the_program_have_names_that_are_texts(session: Session, source: str) -> None:
-    zoneinfo.ZoneInfo.clear_cache()
-    assert session.run(f"import zoneinfo, functools, itertools\n{source}").ok
-    zone = zoneinfo.ZoneInfo("Europe/Vaduz")
-    assert (type(zone.key), str(zone)) == (str, "Europe/Vaduz")
+def test_zones_of_the_program_have_names_that_are_texts(session: Session, key: str, source: str) -> None:
+    assert session.run(f"import zoneinfo, functools, itertools\nkey = Text({key!r})\n{source}").ok
+    zone = zoneinfo.ZoneInfo(key)
+    assert (type(zone.key), str(zone)) == (str, key)
     assert session.run("ran").value == []
 
 
