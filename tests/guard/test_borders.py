@@ -346,3 +346,21 @@ def test_a_partial_of_a_type_is_saved(tmp_path: Path) -> None:
         with Session("q", trust_level="local", state=Versioned(url)) as session:
             session.run("import functools\nif 'p' not in globals(): p = functools.partial(int, base=2)")
             assert session.run("p('101'), p.func is int").value == (5, True)
+
+
+@pytest.mark.threat("L9")
+def test_names_in_a_dict_of_attributes_are_texts(session: Session) -> None:
+    cell = session.run("""
+class A: pass
+asked = []
+class Name:
+    def __hash__(self): asked.append(1); return 7
+    def __eq__(self, other): asked.append(2); return True
+    def endswith(self, text): asked.append(3); return False
+a = A()
+vars(a)[Name()] = 1
+""")
+    assert cell.error is not None
+    assert cell.error.type == "TypeError"
+    kinds = "[type(one).__name__ for one in vars(a)]"
+    assert session.run(f"vars(a)[Text('n')] = 2\n{kinds}, a.n, asked").value == (["str"], 2, [])

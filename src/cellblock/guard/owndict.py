@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import held
+from cellblock.guard.anatomy import held, plain
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -26,11 +26,13 @@ class OwnDict(dict[str, Any]):
         self._owner = owner
 
     def __setitem__(self, name: str, value: Any) -> None:
+        name = plain(name)  # no gate asks a name what it is
         self._world.gates.write(self._owner, name)
         held(self._owner)[name] = value
         super().__setitem__(name, value)
 
     def __delitem__(self, name: str) -> None:
+        name = plain(name)
         if name in self:
             self._world.gates.delete(self._owner, name)
             held(self._owner).pop(name, None)
