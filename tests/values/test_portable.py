@@ -772,10 +772,14 @@ def test_value_that_takes_too_much_room_is_refused_where_it_is_written_and_where
 
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"\n", b"")), st.integers(0, 4000))
 def test_room_of_a_text_is_that_of_its_pieces(text: bytes, most: int) -> None:
-    """However a text is cut into pieces to bound what estimating it takes, the answer is the same."""
+    """However a text is cut into pieces to bound what estimating it takes, the answer is the same.
+
+    Of one with a string that does not end, which is no JSON, it may be that the text does not fit.
+    """
     piece, room_._PIECE = room_._PIECE, 5
     try:
-        assert room_.fits(text, most) == (len(text) * room_._DENSEST <= most or room_of(text) <= most)
+        found, whole = room_.fits(text, most), len(text) * room_._DENSEST <= most or room_of(text) <= most
+        assert found == whole or (not found and text.count(b'"') % 2 == 1)
     finally:
         room_._PIECE = piece
 
