@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 _PROGRAM = re.compile(
-    r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|timeout=|python=|mounts=|"
-    r"session\.[a-z]|session\[|state=|flush\(\)|isolated|the session a tool"
+    r"ExecutionLimits\(|ExecutionLimits\.|Policy\(|policy\.|network=|trust_level=|walls=|strict=|limits=|timeout=|"
+    r"python=|mounts=|session\.[a-z]|session\[|state=|flush\(\)|isolated|the session a tool"
 )
 """Advice that only the program around a session can follow."""
 _TO_ITS_AUTHOR = re.compile(r"(?:register|open|give|raise|list|install|grant|leave) ")

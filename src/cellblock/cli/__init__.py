@@ -132,7 +132,7 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
 
 def _meant(word: str, named: str, command: argparse.ArgumentParser) -> str:
-    """What a word that a command does not know may have been meant as."""
+    """The hint for a word that a command does not know."""
     from difflib import get_close_matches
 
     if near := get_close_matches(word.partition("=")[0], command._option_string_actions, n=1, cutoff=0.75):

@@ -43,7 +43,7 @@ _partial_func, _partial_args, _partial_keywords = (
 _origin = vars(types.GenericAlias)["__origin__"].__get__
 
 
-_BOUNDED_TYPES = {id(one): form for one, form in FORMS.items() if isinstance(one, type)}
+_BOUNDED_TYPES = {id(one): form for one, form in FORMS.items() if isinstance(one, type) and one is not ZoneInfo}
 """Bounded forms of classes, by the identity of those: a class of the code's own is asked for nothing."""
 
 
@@ -170,7 +170,7 @@ class Calls:
         if type(function) is types.FunctionType or not callable(function):
             return function
         checked = self(function)
-        return function if id(function) in _BOUNDED_TYPES and function is not ZoneInfo else checked
+        return function if id(function) in _BOUNDED_TYPES else checked
 
     def original(self, function: Any) -> Any:
         """Python's own function, for what stands in place of one where C calls it; any other object as it is."""

@@ -692,7 +692,7 @@ class Gates:
         raise self._refusal_to_set(kind, name)
 
     def change(self, value: Any, name: str) -> Any:
-        """What an augmented assignment reads an attribute from, and sets it on."""
+        """The object, if an attribute may be read and then set on it, as augmented assignments do; else watched."""
         kind = type(value)
         if kind in self.known_writes(name):
             return value

@@ -62,8 +62,6 @@ def _made() -> types.ModuleType:
 OF_CELLS: Any = _made() if sys.version_info < (3, 12) else typing
 BOTH: tuple[Any, ...] = (typing, OF_CELLS) if OF_CELLS is not typing else (typing,)
 """Modules whose types cells meet: what the program has annotated is of its own."""
-
-
 _KINDS = frozenset(id(one) for one in vars(OF_CELLS).values() if isinstance(one, type))
 
 
@@ -73,5 +71,5 @@ def of(value: object) -> Any:
 
 
 def each(look: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """What each of the modules has."""
+    """The same of each of the modules."""
     return tuple(look(one) for one in BOTH)

@@ -26,12 +26,12 @@ def python_of(given: object, level: TrustLevel) -> str | None:
 
     A link is not followed, since an environment's interpreter is known by its link.
     """
-    if given is None or level == "sandboxed":
-        if given is not None:
-            require_text(python=given)
-        return given  # type: ignore[return-value]  # a text
-    path = os.fspath(given)  # type: ignore[call-overload]
+    if given is None:
+        return None
+    path: str = os.fspath(given) if isinstance(given, os.PathLike) else given  # type: ignore[assignment]
     require_text(python=path)
+    if level == "sandboxed":
+        return path
     found = absolute(path) if os.sep in path else shutil.which(path)
     if found is None:
         raise ValueError(f"python={path!r:.100} is no program on PATH: give the interpreter's path")

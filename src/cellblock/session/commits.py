@@ -222,13 +222,11 @@ def put_answers(batch: Batch, entries: Sequence[JSON]) -> JSON:
 
 
 def get_answers(session: StoredSession, detail: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The answers of a commit's step, as the journal has them."""
+    """The answers of a commit's step, as the journal has them; what is an object of its own is bytes, as `data`."""
     for address in linked(detail["answers"]) if "answers" in detail else ():
         found: Any = session.record(address)
         for entry in found:
-            if "data" in entry:
-                entry = {**entry, "buffers": [base64.b64encode(session.get(one)) for one in linked(entry["data"])]}
-            yield entry
+            yield {**entry, "data": [*map(session.get, linked(entry["data"]))]} if "data" in entry else entry
 
 
 def put_cells(batch: Batch, session: StoredSession, roots: dict[str, str | None], changes: Changes) -> dict[str, JSON]:

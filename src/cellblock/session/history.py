@@ -35,7 +35,7 @@ class Stand:
 
 
 class History:
-    """Where a session stands. The kernel knows its states by number; which steps they are is known here alone."""
+    """The place of a session. The kernel knows its states by number; which steps they are is known here alone."""
 
     def __init__(self, notebook: Notebook, seed: int) -> None:
         self.notebook = notebook

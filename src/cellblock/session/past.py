@@ -379,7 +379,7 @@ def _failed(replay: Replay, kind: str, message: str, hint: str) -> Cell:
 
 def _logged(plain: Any) -> Logged:
     error = None if plain["error"] is None else (plain["error"][0], plain["error"][1])
-    buffers = tuple(base64.b64decode(one) for one in plain["buffers"])
+    buffers = tuple(plain["data"] if "data" in plain else map(base64.b64decode, plain["buffers"]))
     return Logged(plain["name"], error, buffers, plain.get("call", 0), plain.get("digest", ""))
 
 

@@ -250,13 +250,18 @@ def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
     return samples
 
 
+def _few_bits(name: str, count: Any, per: int) -> int:
+    """A count of what is drawn, each of so many bits, that can be borne."""
+    count = operator.index(count)
+    if count * per > MAX_BITS:
+        raise OverflowError(f"{name}() of {count:,} [size]")
+    return int(count)
+
+
 def _bits(name: str, per: int) -> Callable[[Any], object]:
     def make(world: Any) -> object:
         def drawn(n: Any, /) -> Any:
-            n = operator.index(n)
-            if n * per > MAX_BITS:
-                raise OverflowError(f"{name}() of {n:,} [size]")
-            return getattr(world.values["random"], name)(n)
+            return getattr(world.values["random"], name)(_few_bits(name, n, per))
 
         return drawn
 
@@ -267,10 +272,7 @@ def _bits_of(name: str, per: int) -> Method:
     function = getattr(random.Random, name)
 
     def drawn(self: Any, n: Any, /) -> Any:
-        n = operator.index(n)
-        if n * per > MAX_BITS:
-            raise OverflowError(f"{name}() of {n:,} [size]")
-        return function(self, n)
+        return function(self, _few_bits(name, n, per))
 
     drawn.__name__, drawn.__qualname__ = name, f"Random.{name}"
     return Method(f"random.Random.{name}", lambda world: drawn)

@@ -47,6 +47,8 @@ class _Flags(enum.IntFlag, boundary=enum.KEEP):
 _made: Any = _Flags
 _FLAGS = _made("RegexFlag", {name: one.value for name, one in re.RegexFlag.__members__.items()}, module="re")
 
+_ESCAPED = 10_000_000
+"""Characters that one call escapes."""
 
 
 def _escape(pattern: Any) -> Any:
@@ -56,7 +58,6 @@ def _escape(pattern: Any) -> Any:
     return re.escape(pattern)
 
 
-_ESCAPED = 10_000_000
 _MARKS = 2_000
 """Marks in a row that are put in order one by one."""
 _NORMAL = 2_000_000

@@ -19,6 +19,7 @@ from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
+
 def all_exactly(module: Any, text: str) -> dict[str, Callable[..., Any]]:
     """The functions of a module, by name; those that this Python lacks are left out."""
     return {name: exactly(getattr(module, name)) for name in names(text) if hasattr(module, name)}

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from cellblock.advice import for_model
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.integrations.commands import command_end
-from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, checked, wrong
+from cellblock.integrations.e2b.exceptions import InvalidArgumentException, SandboxException, checked, told, wrong
 from cellblock.integrations.e2b.execution import run_cell
 from cellblock.outputs import Output
 from cellblock.session.blocking import Session
@@ -75,7 +74,7 @@ class Commands:
             stderr=end.stderr,
             stdout=end.stdout,
             exit_code=end.status,
-            error=None if error is None else error.message + (f" ({hint})" if (hint := for_model(error.hint)) else ""),
+            error=None if error is None else told(error),
         )
         if result.exit_code:
             raise CommandExitException(result)

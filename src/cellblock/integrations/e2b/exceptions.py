@@ -8,6 +8,8 @@ from functools import wraps
 from threading import TIMEOUT_MAX
 from typing import ParamSpec, TypeVar
 
+from cellblock.advice import for_model
+from cellblock.cell import CellError
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.text import represent
 
@@ -91,3 +93,9 @@ def checked(method: Callable[P, T]) -> Callable[P, T]:
 def wrong(name: str, asked: str, value: object) -> InvalidArgumentException:
     """The error of an argument, which says what it must be."""
     return InvalidArgumentException(f"{name} must be {asked}, not {represent(value, max_chars=100)}")
+
+
+def told(error: CellError) -> str:
+    """A cell's error as a model reads it, which has the interface's results and no hint beside them."""
+    hint = for_model(error.hint)
+    return f"{error.message} ({hint})" if hint else error.message

@@ -9,12 +9,11 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Literal, cast
 
-from cellblock.advice import for_model
 from cellblock.cell import Cell
 from cellblock.errors import UnknownCell
 from cellblock.events import Done, Event
 from cellblock.integrations.commands import time_limit, timed_out
-from cellblock.integrations.e2b.exceptions import TimeoutException
+from cellblock.integrations.e2b.exceptions import TimeoutException, told
 from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
 from cellblock.session.rich import rich
@@ -178,9 +177,7 @@ def execution(cell: Cell, read: Callable[[str], bytes]) -> Execution:
         elif output.type is not OutputType.ERROR:
             found.results.append(result(output, read))
     if cell.error is not None:
-        hint = for_model(cell.error.hint)
-        message = cell.error.message + (f" ({hint})" if hint else "")
-        found.error = ExecutionError(cell.error.type, message, cell.error.traceback)
+        found.error = ExecutionError(cell.error.type, told(cell.error), cell.error.traceback)
     return found
 
 

@@ -36,9 +36,9 @@ _MOST_TOLD = 60_000
 _MOST_LINES = 2_000
 _MOST_NEW = 100
 _ROW_BYTES = 100
+"""Bytes of a path in a list of files, about."""
 _LOOKED_BACK = 16
 """Commits that are looked at first."""
-"""Bytes of a path in a list of files, about."""
 _MOST_IMAGES = 4
 _MOST_IMAGE_BYTES = 200_000
 """Bytes of an image in a message, which checkpoints keep; a larger one is named by its URI alone."""

@@ -22,7 +22,7 @@ _TABLE = "/proc/self/fd"
 _UNDONE = os.O_CREAT | os.O_EXCL | os.O_TRUNC
 _HIGHEST = 65_536
 _EPOLL = "[eventpoll]"
-"""What is registered there is told itself: nothing else can be."""
+"""Its registrations need no word of their own: each is of a descriptor that is told itself."""
 _dead: set[tuple[int, int]] = set()
 """Replacements of descriptors that were let go, by device and inode: their loss was told."""
 
@@ -54,7 +54,7 @@ class Held:
 
     @property
     def what(self) -> str:
-        """What is open, in a word."""
+        """A word for the kind of it."""
         return {stat.S_IFSOCK: "socket", stat.S_IFIFO: "pipe"}.get(self.kind) or self.label.strip("[]") or "descriptor"
 
 
