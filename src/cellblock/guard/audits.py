@@ -14,15 +14,15 @@ _HOMES = {
     "stdlib.copies": "copy",
     "stdlib.functions": "itertools operator abc typing types",
     "stdlib.times": "datetime time calendar zoneinfo",
-    "stdlib.formats": "json json.decoder json.encoder base64 binascii hashlib hmac uuid csv io struct pprint zlib",
+    "stdlib.formats": "json json.decoder json.encoder base64 binascii hashlib uuid csv io struct pprint zlib",
     "stdlib.system": "sys warnings",
     "stdlib.tasks": "asyncio",
-    "stdlib.queues": "queue graphlib contextvars weakref array secrets keyword reprlib ast",
-    "stdlib.web": "pathlib urllib urllib.parse html html.parser shlex fnmatch colorsys codecs xml xml.etree "
-    "xml.etree.ElementTree",
+    "stdlib.queues": "queue contextvars weakref array secrets keyword reprlib ast",
+    "stdlib.web": "pathlib urllib html.parser codecs xml xml.etree xml.etree.ElementTree",
     "stdlib.reports": "traceback inspect timeit",
     "stdlib.examples": "doctest",
-    "written.audits": "argparse contextlib dataclasses functools ipaddress logging string textwrap",
+    "written.audits": "argparse colorsys contextlib dataclasses fnmatch functools graphlib hmac html ipaddress "
+    "logging shlex string textwrap urllib.parse",
 }
 STANDARD = frozenset(name for names in _HOMES.values() for name in names.split())
 """Modules of the standard library that have an audit."""

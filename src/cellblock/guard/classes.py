@@ -7,6 +7,7 @@ import types
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from enum import Enum, EnumType
+from io import IOBase
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import ByIdentity, exact, holder, lineage, module_of, name_of, namespace, plain
@@ -109,7 +110,7 @@ class Classes:
             self._require_namespace(defined, metaclass, hooks=library)
             self._require_methods(bases, defined)
             found = self.heirs.require(bases, metaclass, defined)
-            self._tame(defined)
+            self._tame(bases, defined)
             if self._is_foreign(metaclass):
                 defined = self._adopting(defined)
             made = metaclass(name, bases, defined, **named)
@@ -137,7 +138,7 @@ class Classes:
         self._require_namespace(defined, metaclass, exact=type(defined) is dict)
         self._require_methods(bases, defined)
         names = self.heirs.require(bases, metaclass, defined)
-        self._tame(defined)
+        self._tame(bases, defined)
         if "__module__" not in defined:
             defined["__module__"] = self._world.globals["__name__"]
         defined = self._adopting(defined)
@@ -259,8 +260,13 @@ class Classes:
             ):
                 defined["__new__"] = self._new()
 
-    def _tame(self, defined: Any) -> None:
-        """Wrap the methods that libraries ask for attributes of any name, and have the class's own names be texts."""
+    def _tame(self, bases: tuple[Any, ...], defined: Any) -> None:
+        """Wrap the methods that libraries ask for attributes of any name, and have the class's own names be texts.
+
+        A stream calls its `close` where it is dropped, in whatever thread that is: one of the code's own does nothing.
+        """
+        if any(isinstance(base, type) and issubclass(base, IOBase) for base in bases):
+            dict.__setitem__(defined, "__del__", object)
         for name in ("__module__", "__qualname__"):
             if isinstance(defined, dict) and dict.__contains__(defined, name):
                 dict.__setitem__(defined, name, exact(dict.__getitem__(defined, name)))

@@ -155,7 +155,7 @@ class Importer:
         if audit.written:
             self._world.grant_types({one.type: one for one in audit.types})
             found = self._world.library.module(audit.name)
-            return {one: found[one] for one in audit.members if one in found}
+            return {one: found[one] for one in audit.members if one in found} | self._inner(audit)
         real: Any = importlib.import_module(audit.name) if audit.members or audit.types else None
         if audit.real is not None and not self._policy.trusted:  # whose packages know the program's alone
             real = audit.real
@@ -170,9 +170,10 @@ class Importer:
             made = called(one, stand_in)
             members[one] = made = self._world.calls.giving(made) if one in audit.calling else made
             self._world.calls.grant(made)
-        for one in audit.submodules:
-            members[one] = self.module(f"{audit.name}.{one}")
-        return members
+        return members | self._inner(audit)
+
+    def _inner(self, audit: ModuleAudit) -> dict[str, object]:
+        return {one: self.module(f"{audit.name}.{one}") for one in audit.submodules}
 
     def _granted(self, real: ModuleType, grant: Any) -> dict[str, object]:
         """The members of a host's module: its functions, classes and plain values. Other modules are left out."""

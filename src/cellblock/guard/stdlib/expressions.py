@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cellblock.guard.anatomy import exact, name_of
 from cellblock.guard.rehearsal import Rehearsal
 from cellblock.guard.sizes import MAX_BYTES
 from cellblock.guard.stdlib.patterns import longest
@@ -56,14 +57,14 @@ class Expressions:
         flags = flags if type(flags) in (int, re.RegexFlag) else int(index(flags))
         if type(pattern) is re.Pattern:
             return re.compile(pattern, flags)
-        exact = str.__str__(pattern) if issubclass(type(pattern), str) else pattern
-        key = (type(exact), exact, flags)
-        try:
-            return self._compiled[key]
-        except (KeyError, TypeError):
-            pass
-        found = re.compile(exact, flags & ~re.DEBUG)
-        if type(exact) in (str, bytes) and not found.flags & re.LOCALE:
+        text = exact(pattern)
+        if type(text) not in (str, bytes):
+            raise TypeError("first argument must be string or compiled pattern")
+        key = (type(text), text, flags)
+        if (known := self._compiled.get(key)) is not None:
+            return known
+        found = re.compile(text, flags & ~re.DEBUG)
+        if not found.flags & re.LOCALE:
             if len(self._compiled) >= _MOST:
                 self._compiled.clear()
             self._compiled[key] = found
@@ -87,8 +88,8 @@ class Expressions:
         return found
 
     def _try(self, name: str, pattern: re.Pattern[Any], text: Any, *given: Any) -> Any:
-        exact = str.__str__(text) if issubclass(type(text), str) else bytes(text)
-        return self._rehearsal.call(name, pattern.pattern, pattern.flags, exact, *given)
+        whole = str.__str__(text) if issubclass(type(text), str) else bytes(text)
+        return self._rehearsal.call(name, pattern.pattern, pattern.flags, whole, *given)
 
     # -------------------------------------------------------------------------------- methods
 
@@ -167,17 +168,24 @@ class Expressions:
 
     def _replaced(self, name: str, pattern: re.Pattern[Any], repl: Any, string: Any, count: int) -> Any:
         quick = self._bears(pattern, string, anchored=False)
-        if issubclass(type(repl), str):
-            repl = str.__str__(repl)  # templates are kept for the whole process
-        if not issubclass(type(repl), str | bytes):
-            if not quick:
-                self._try("calls", pattern, string, count)
-        elif not quick or _grows(pattern, repl, string):
-            exact = str.__str__(repl) if issubclass(type(repl), str) else bytes(repl)
-            found = self._try(name, pattern, string, exact, count)
-            if found is not None:
-                return found
+        if not callable(repl):
+            repl = _template(repl)
+            if not quick or _grows(pattern, repl, string):
+                found = self._try(name, pattern, string, repl, count)
+                if found is not None:
+                    return found
+        elif not quick:
+            self._try("calls", pattern, string, count)
         return getattr(pattern, name)(self._given(repl), string, count)
+
+
+def _template(given: Any) -> Any:
+    """A template as text or bytes: those are kept for the whole process."""
+    if issubclass(type(given), str):
+        return str.__str__(given)
+    if not hasattr(type(given), "__iter__"):
+        raise TypeError(f"expected str instance, {name_of(type(given))} found")
+    return bytes(memoryview(given))
 
 
 def _size(text: Any) -> int:
@@ -240,6 +248,7 @@ def expand(world: World, found: re.Match[Any]) -> Callable[[Any], Any]:
     """`Match.expand`, where the result is not too large."""
 
     def expand(template: Any) -> Any:
+        template = _template(template)
         if issubclass(type(template), str | bytes) and len(template) * len(found.string) > MAX_BYTES:
             raise MemoryError("an expansion of a template to so many characters")
         return found.expand(template)

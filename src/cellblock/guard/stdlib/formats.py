@@ -6,7 +6,6 @@ import binascii
 import csv
 import enum
 import hashlib
-import hmac
 import io
 import json
 import pprint
@@ -277,11 +276,6 @@ AUDITS = (
         instead={"pbkdf2_hmac": _pbkdf2, "new": _hash_new},
         types=tuple(TypeAudit(type=kind, reads=_HASH_READS, constructable=False) for kind in _HASH_TYPES),
         note="file_digest reads files; scrypt and the digests of any length take what memory they are told",
-    ),
-    ModuleAudit(
-        name="hmac",
-        members=names("new compare_digest digest HMAC"),
-        types=(TypeAudit(type=hmac.HMAC, reads=_HASH_READS),),
     ),
     ModuleAudit(
         name="uuid",

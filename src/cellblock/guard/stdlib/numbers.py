@@ -9,8 +9,7 @@ import numbers
 import operator
 import random
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import _GeneratorContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import starmap
 from typing import Any
@@ -229,17 +228,27 @@ def _localcontext(ctx: Any = None, **changes: Any) -> Any:
     inner = _bounded_context(_getcontext() if ctx is None else ctx)
     for name, value in changes.items():
         setattr(inner, name, value)
-    return _within(inner)
+    return ContextManager(inner)
 
 
-@contextmanager
-def _within(inner: BoundedContext) -> Iterator[BoundedContext]:
-    outer = _getcontext()
-    decimal.setcontext(inner)
-    try:
-        yield inner
-    finally:
-        decimal.setcontext(outer)
+class ContextManager:
+    """Has a context in force for a block, and nothing happen where it is dropped within."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, inner: BoundedContext) -> None:
+        self._inner = inner
+
+    def __enter__(self) -> BoundedContext:
+        self._outer = _getcontext()
+        decimal.setcontext(self._inner)
+        return self._inner
+
+    def __exit__(self, *_: object) -> None:
+        decimal.setcontext(self._outer)
+
+
+ContextManager.__module__ = "decimal"
 
 
 def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
@@ -335,7 +344,7 @@ AUDITS = (
             ),
             audit(vars(decimal)["DecimalTuple"]),
             *(audit(kind, subclassable=True) for kind in vars(decimal).values() if _is_error(kind)),
-            TypeAudit(type=_GeneratorContextManager, constructable=False),
+            TypeAudit(type=ContextManager, constructable=False),
         ),
         note="contexts belong to threads, and a session has its own; digits and exponents are bounded",
     ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import ast
 import contextvars
-import graphlib
 import queue
 import reprlib
 import secrets
@@ -81,6 +80,19 @@ def _ref(value: Any, callback: None = None, /) -> Any:
     return weakref.ref(value)
 
 
+class WeakValueDictionary(weakref.WeakValueDictionary):  # type: ignore[type-arg]
+    """One that asks no key anything where a value is dropped, in whatever thread that is, but at its next use."""
+
+    def __init__(self, other: Any = (), /, **named: Any) -> None:
+        super().__init__()
+        gone: list[Any] = self._pending_removals  # type: ignore[attr-defined]
+        self._remove = lambda reference: gone.append(reference.key)
+        self.update(other, **named)
+
+
+WeakValueDictionary.__module__ = "weakref"
+
+
 def _drawn(name: str) -> Callable[..., Any]:
     function = getattr(secrets, name)
 
@@ -115,11 +127,6 @@ AUDITS = (
         note="waiting is done in steps, between which a cell can be ended",
     ),
     ModuleAudit(
-        name="graphlib",
-        members=names("TopologicalSorter CycleError"),
-        types=(audit(graphlib.TopologicalSorter), audit(graphlib.CycleError, subclassable=True)),
-    ),
-    ModuleAudit(
         name="contextvars",
         members=names("ContextVar"),
         types=(
@@ -130,13 +137,13 @@ AUDITS = (
     ),
     ModuleAudit(
         name="weakref",
-        members=names("WeakValueDictionary WeakKeyDictionary WeakSet"),
-        instead={"ref": _ref},
+        members=names("WeakKeyDictionary WeakSet"),
+        instead={"ref": _ref, "WeakValueDictionary": WeakValueDictionary},
         types=(
             TypeAudit(type=weakref.ref, constructable=False),
             *(
                 audit(kind, but=names("data valuerefs keyrefs itervaluerefs"))
-                for kind in (weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
+                for kind in (WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
             ),
         ),
         note="no callbacks, finalizers or proxies: they would run where nothing bounds them",

@@ -161,6 +161,7 @@ def _members(given: Any) -> list[Any]:
 _ABSTRACT = tuple(
     getattr(collections.abc, name) for name in sorted(listed("collections.abc")) if hasattr(collections.abc, name)
 )
+_FIELD, _DOCUMENTED = type(collections.namedtuple("_", "one").one), names("__doc__")
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (
@@ -183,6 +184,7 @@ AUDITS = (
                 subclassable=True,
                 also=["data"],
             ),
+            TypeAudit(type=_FIELD, reads=_DOCUMENTED, writes=_DOCUMENTED, constructable=False),
             audit(type(iter(collections.deque[int]())), constructable=False),
             audit(type(iter(collections.OrderedDict[str, int]())), constructable=False),
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.names import names
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def _run(world: World) -> Callable[..., Any]:
     def run(main: Any, *, debug: bool | None = None) -> Any:
-        with asyncio.Runner(debug=debug) as runner:
+        with asyncio.Runner(debug=False) as runner:  # which would write to the program's log
             loop = runner.get_loop()
             loop.set_exception_handler(lambda *_: None)  # it shows what code made, in whatever thread lets go of it
             with world.ending.waking(loop):
@@ -30,6 +31,30 @@ _ASYNC = names(
     "TaskGroup TimeoutError CancelledError InvalidStateError iscoroutine iscoroutinefunction "
     "ALL_COMPLETED FIRST_COMPLETED FIRST_EXCEPTION"
 )
+
+
+def _of_this_loop(name: str) -> Callable[..., Any]:
+    """`current_task` and `all_tasks`, which look for what they are given in the program's own tables."""
+    function = getattr(asyncio, name)
+
+    def told(loop: None = None) -> Any:
+        if loop is not None:
+            raise TypeError(f"{name}() tells of the loop that runs: None is the only argument here")
+        return function()
+
+    return told
+
+
+class Condition(asyncio.Condition):
+    """A condition with a lock of its own or of the library's: it asks that also while it is let go of."""
+
+    def __init__(self, lock: asyncio.Lock | None = None) -> None:
+        if lock is not None and type(lock) is not asyncio.Lock:
+            raise TypeError("lock is to be an asyncio.Lock")
+        super().__init__(lock)
+
+
+Condition.__module__ = "asyncio.locks"
 _TASK = names("cancel cancelled done result exception remove_done_callback get_name set_name uncancel cancelling")
 
 
@@ -62,7 +87,8 @@ def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
 AUDITS = (
     ModuleAudit(
         name="asyncio",
-        members=_ASYNC - names("gather wait_for shield as_completed"),
+        members=_ASYNC - names("gather wait_for shield as_completed current_task all_tasks Condition"),
+        instead={"Condition": Condition, **{name: _of_this_loop(name) for name in ("current_task", "all_tasks")}},
         replaced={"run": _run, **{name: _waiting(name) for name in ("gather", "wait_for", "shield", "as_completed")}},
         types=(
             TypeAudit(type=asyncio.Task, reads=_TASK, replaced=_done(asyncio.Task), constructable=False),
@@ -73,11 +99,12 @@ AUDITS = (
                 constructable=False,
             ),
             *(
-                audit(getattr(asyncio, name), but=["mro"], subclassable=True)
-                for name in sorted(_ASYNC)
-                if isinstance(getattr(asyncio, name, None), type)
+                audit(kind, but=["mro"], subclassable=issubclass(kind, BaseException))
+                for kind in (getattr(asyncio, name, None) for name in sorted(_ASYNC))
+                if isinstance(kind, type)
             ),
+            replace(audit(asyncio.Condition), type=Condition),
         ),
-        note="no loops, threads, processes or sockets",
+        note="no loops, threads, processes or sockets; a class over a queue or a lock would run where that is let go of",
     ),
 )

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import codecs
-import fnmatch
 import html.parser
 import pathlib
-import urllib.parse
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import exact, exactly
+from cellblock.guard.anatomy import exact, name_of
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 
-def all_exactly(module: Any, text: str) -> dict[str, Callable[..., Any]]:
-    """The functions of a module, by name; those that this Python lacks are left out."""
-    return {name: exactly(getattr(module, name)) for name in names(text) if hasattr(module, name)}
-
-
-_PARTS = names("geturl _replace _asdict _fields _make encode decode hostname port username password count index")
-_RESULTS = names("ParseResult SplitResult DefragResult ParseResultBytes SplitResultBytes DefragResultBytes")
 _CODINGS = names(
     "utf-8 utf8 ascii latin-1 latin1 iso-8859-1 cp1252 utf-16 utf-32 utf-8-sig utf-16-le utf-16-be rot13 rot_13 hex "
     "base64 unicode_escape raw_unicode_escape punycode idna quopri"
 )
-_DEEPEST = 2000
+_DEEPEST, _WIDEST = 2000, 10_000
 
 
 def _coding(name: str) -> Callable[..., Any]:
@@ -61,28 +53,45 @@ def _fromstring(text: Any) -> Any:
     return ElementTree.fromstring(text)  # noqa: S314
 
 
-def _tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
+_NAMES: tuple[Any, ...] = (str, ElementTree.QName, type(ElementTree.Comment), type(None))
+
+
+def _of_texts(element: Any) -> Any:
+    """A tree with nothing but texts and names in it, whose methods the library calls by name."""
     if not isinstance(element, ElementTree.Element):
-        raise TypeError(f"expected an Element, not {type(element).__name__}")
-    return ElementTree.tostring(element, exact(encoding), exact(method), **options)
+        raise TypeError(f"expected an Element, not {name_of(type(element))}")
+    for one in element.iter():
+        for part in (one.tag, one.text, one.tail, *chain.from_iterable(one.items())):
+            inner = part.text if type(part) is ElementTree.QName else part
+            if type(part) not in _NAMES or type(inner) not in _NAMES:
+                raise TypeError(f"cannot serialize a {name_of(type(inner))!r} object")
+    return element
 
 
-def _path(name: str) -> Callable[[World, Any], Any]:
-    """A method that takes a path and prefixes of names, both of which are kept for the whole process."""
+def _indent(tree: Any, space: str = "  ", level: int = 0) -> None:
+    if level * len(space) > _WIDEST:
+        raise MemoryError(f"{level * len(space):,} characters of space [size]")
+    ElementTree.indent(_of_texts(tree), exact(space), exact(level))
 
-    def texts(given: Any) -> Any:
-        if not issubclass(type(given), dict):
-            return given
-        found = {exact(key): exact(one) for key, one in dict.items(given)}
-        if not {type(one) for pair in found.items() for one in pair} <= {str, type(None)}:
-            raise TypeError("prefixes of names are texts, and so are their namespaces")
+
+def _tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
+    return ElementTree.tostring(_of_texts(element), exact(encoding), exact(method), **options)
+
+
+def _path(name: str) -> Method:
+    """A method that takes a path, from the source that C code calls as well, whose cache is the world's."""
+
+    direct = getattr(ElementTree.Element, name)
+
+    def make(world: World) -> Callable[..., Any]:
+        def found(self: Any, /, path: Any, *given: Any, **named: Any) -> Any:
+            if type(path) is str and path.isalnum() and not named and not given:  # of a tag alone C keeps nothing
+                return direct(self, path)
+            return world.library.module("xml.etree.ElementPath")[name](self, path, *given, **named)
+
         return found
 
-    def bound(world: World, element: Any) -> Any:
-        function = exactly(getattr(element, name))
-        return lambda *given, **named: function(*map(texts, given), **{key: texts(one) for key, one in named.items()})
-
-    return bound
+    return Method(f"Element.{name}", make)
 
 
 _PATHS = ("find", "findall", "findtext", "iterfind")
@@ -119,24 +128,6 @@ _PURE_PATHS = (pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath)
 AUDITS = (
     ModuleAudit(name="urllib", submodules=names("parse"), note="nothing that opens a connection"),
     ModuleAudit(
-        name="urllib.parse",
-        members=_RESULTS,
-        instead=all_exactly(
-            urllib.parse,
-            "urlparse urlunparse urljoin urldefrag urlsplit urlunsplit urlencode parse_qs parse_qsl quote quote_plus "
-            "quote_from_bytes unquote unquote_plus unquote_to_bytes",
-        ),
-        types=tuple(
-            TypeAudit(
-                type=getattr(urllib.parse, name),
-                reads=_PARTS | frozenset(getattr(urllib.parse, name)._fields),
-                statics=names("_fields _make"),
-            )
-            for name in sorted(_RESULTS)
-        ),
-        note="its caches get exact texts",
-    ),
-    ModuleAudit(
         name="pathlib",
         members=names("PurePath PurePosixPath PureWindowsPath"),
         instead={"Path": PosixPath, "PosixPath": PosixPath},
@@ -157,20 +148,7 @@ AUDITS = (
                 subclassable=True,
             ),
         ),
-    ),
-    ModuleAudit(name="html", members=names("escape unescape"), submodules=names("parser")),
-    ModuleAudit(
-        name="shlex",
-        members=names("split quote join"),
-        note="the class reads files that are sources of others",
-    ),
-    ModuleAudit(
-        name="fnmatch",
-        instead=all_exactly(fnmatch, "fnmatch fnmatchcase filter translate filterfalse"),
-        note="its cache gets exact texts",
-    ),
-    ModuleAudit(
-        name="colorsys", members=names("rgb_to_yiq yiq_to_rgb rgb_to_hls hls_to_rgb rgb_to_hsv hsv_to_rgb"), types=()
+        note="written, its expressions would be tried in a process of their own: twenty times as slow",
     ),
     ModuleAudit(
         name="codecs",
@@ -185,8 +163,8 @@ AUDITS = (
     ModuleAudit(name="xml.etree", submodules=names("ElementTree")),
     ModuleAudit(
         name="xml.etree.ElementTree",
-        members=names("Element SubElement Comment ProcessingInstruction QName ParseError indent iselement"),
-        instead={"fromstring": _fromstring, "XML": lambda text: _fromstring(text), "tostring": _tostring},
+        members=names("Element SubElement Comment ProcessingInstruction QName ParseError iselement"),
+        instead={"fromstring": _fromstring, "XML": lambda text: _fromstring(text), "tostring": _tostring, "indent": _indent},
         types=(
             audit(
                 ElementTree.Element,

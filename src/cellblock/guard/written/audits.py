@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import urllib.parse
 
 from cellblock.guard.names import names
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
+
+_PARTS = names("geturl _replace _asdict _fields _make encode decode hostname port username password count index")
+_RESULTS = names("ParseResult SplitResult DefragResult ParseResultBytes SplitResultBytes DefragResultBytes")
 
 AUDITS = (
     ModuleAudit(
@@ -18,6 +22,11 @@ AUDITS = (
             "SUPPRESS OPTIONAL ZERO_OR_MORE ONE_OR_MORE REMAINDER PARSER"
         ),
         note="no files, and no words but those of the code's own `sys.argv`",
+    ),
+    ModuleAudit(
+        name="colorsys",
+        written=True,
+        members=names("rgb_to_yiq yiq_to_rgb rgb_to_hls hls_to_rgb rgb_to_hsv hsv_to_rgb"),
     ),
     ModuleAudit(
         name="contextlib",
@@ -39,6 +48,7 @@ AUDITS = (
         note="fields are names before they are written into source; those of the host's objects are read through the "
         "gates",
     ),
+    ModuleAudit(name="fnmatch", written=True, members=names("fnmatch fnmatchcase filter filterfalse translate")),
     ModuleAudit(
         name="functools",
         written=True,
@@ -53,6 +63,9 @@ AUDITS = (
             audit(vars(functools)["_CacheInfo"], constructable=False),
         ),
     ),
+    ModuleAudit(name="graphlib", written=True, members=names("TopologicalSorter CycleError")),
+    ModuleAudit(name="hmac", written=True, members=names("new compare_digest digest HMAC")),
+    ModuleAudit(name="html", written=True, members=names("escape unescape"), submodules=names("parser")),
     ModuleAudit(
         name="ipaddress",
         written=True,
@@ -79,6 +92,12 @@ AUDITS = (
         note="loggers of the session's own, that write to its outputs: no files, and no sockets",
     ),
     ModuleAudit(
+        name="shlex",
+        written=True,
+        members=names("shlex split quote join"),
+        note="words of texts and of streams in memory: no files",
+    ),
+    ModuleAudit(
         name="string",
         written=True,
         members=names(
@@ -88,4 +107,23 @@ AUDITS = (
         note="Formatter reads no attributes",
     ),
     ModuleAudit(name="textwrap", written=True, members=names("TextWrapper dedent fill indent shorten wrap")),
+    ModuleAudit(
+        name="urllib.parse",
+        written=True,
+        members=_RESULTS
+        | names(
+            "urlparse urlunparse urljoin urldefrag urlsplit urlunsplit urlencode parse_qs parse_qsl quote quote_plus "
+            "quote_from_bytes unquote unquote_plus unquote_to_bytes"
+        ),
+        types=tuple(
+            TypeAudit(
+                type=getattr(urllib.parse, name),
+                reads=_PARTS | frozenset(getattr(urllib.parse, name)._fields),
+                statics=names("_fields _make"),
+                constructable=False,
+            )
+            for name in sorted(_RESULTS)
+        ),
+        note="results that the host hands over are of the program's own classes",
+    ),
 )

@@ -124,10 +124,11 @@ class Library:
 
     def imported(self, name: str, fromlist: Any) -> Any:
         """Result of `import` for library code: written modules whole, of others what the world has in their place."""
-        found = self._part(name)
-        return found if fromlist or "." not in name else self._part(name.partition(".")[0])
+        found = self.part(name)
+        return found if fromlist or "." not in name else self.part(name.partition(".")[0])
 
-    def _part(self, name: str) -> Any:
+    def part(self, name: str) -> Any:
+        """A module as library code imports it."""
         found = self._parts.get(name)
         if found is None:
             world = self._world

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import hmac
+import html.entities
 import keyword
 import os
 import shutil
@@ -13,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import hints
-from cellblock.guard.anatomy import holder, lineage, namespace
+from cellblock.guard.anatomy import exactly, holder, lineage, namespace
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.signatures import signature_of
@@ -140,10 +142,18 @@ def _no_attributes(world: World) -> Callable[..., Any]:
 
 
 def _os(world: World) -> dict[str, Any]:
+    path, fspath = world.library.part("posixpath"), _as_it_was
+    return {"environ": {}, "path": path, "fspath": fspath, "getpid": lambda: 0, "getcwd": lambda: "/"}
+
+
+def _paths(world: World) -> dict[str, Any]:
     """Paths as texts, with nothing of where they lead."""
-    path = {name: getattr(os.path, name) for name in ("basename", "splitext")}
-    path |= dict.fromkeys(("abspath", "normcase"), lambda text: text)
-    return {"environ": {}, "path": world.library.holding(path), "fspath": lambda text: text, "getpid": lambda: 0}
+    names = dict.fromkeys(("abspath", "normcase"), _as_it_was)
+    return {name: exactly(getattr(os.path, name)) for name in ("basename", "splitext")} | names
+
+
+def _as_it_was(text: Any) -> Any:
+    return text
 
 
 def _threading(world: World) -> dict[str, Any]:
@@ -202,6 +212,9 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "reprlib": _repeating,
     "weakref": _weak,
     "os": _os,
+    "posixpath": _paths,
+    "html.entities": lambda world: {"html5": types.MappingProxyType(html.entities.html5)},
+    "_operator": lambda world: {"_compare_digest": hmac.compare_digest},
     "io": lambda world: {"text_encoding": lambda encoding: encoding},
     "threading": _threading,
     "_string": _string_parts,
