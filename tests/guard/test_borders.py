@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import _strptime
+import decimal
+import fnmatch
 import gc
+import io
 import ipaddress
 import re
 import sys
 import typing
+import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zoneinfo
 from collections.abc import Iterator
@@ -17,7 +21,8 @@ from typing import Any
 import pytest
 from levels import local_session
 
-from cellblock import ExecutionLimits, Session, Versioned
+from cellblock import ExecutionLimits, Policy, Session, Versioned
+from cellblock.policy import RARE
 
 LYING = """
 ran = []
@@ -131,7 +136,7 @@ def test_no_code_of_a_cell_runs_as_the_program_lets_go_of_what_it_made(session: 
         ("class C: pass\nC.mro += Sum()", "type"),
         ("import enum\nclass E(enum.Enum):\n    A = 1\nE._convert_ += Sum()", "type"),
         ("import enum\nclass E(enum.Enum):\n    A = 1\ndef f(e):\n    e._convert_ -= Sum()\n    e._x\nf(E)", "type"),
-        ("import asyncio\nq = asyncio.Queue()\nq._get_loop += Sum()", "attribute"),
+        ("import asyncio\nq = asyncio.Queue()\nq._get_loop += Sum()", "store"),
     ],
 )  # fmt: skip
 def test_an_augmented_assignment_reads_what_may_be_read(session: Session, source: str, rule: str | None) -> None:
@@ -341,6 +346,226 @@ class B(bytearray):
     cell = session.run(source)
     assert cell.error is not None
     assert cell.error.type == "MemoryError"
+
+
+LIARS = """
+class Size:
+    def __init__(self, size): self.size = size
+    def __index__(self): return self.size
+    def __gt__(self, other): return False
+    def __lt__(self, other): return True
+    __le__, __ge__ = __lt__, __gt__
+    def __mul__(self, other): return 1
+    __rmul__ = __mul__
+    def __neg__(self): return self
+class Whole(int):
+    def __gt__(self, other): return False
+    def __lt__(self, other): return True
+    __le__, __ge__ = __lt__, __gt__
+    def __mul__(self, other): return 1
+    __rmul__ = __mul__
+class Small(str):
+    def __len__(self): return 1
+    def isascii(self): return True
+    def count(self, *_): return 0
+    def lower(self): return "md5"
+import collections, csv, decimal, hashlib, io, itertools, math, random, secrets, unicodedata
+"""
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize("size", ["Size", "Whole"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "math.factorial({}(3_000_000))",
+        "math.comb({0}(4_000_000), {0}(2_000_000))",
+        "io.BytesIO().seek({}(1_500_000_000))",
+        "hashlib.pbkdf2_hmac('sha256', b'a', b'b', {}(20_000_000))",
+        "secrets.token_bytes({}(1_500_000_000))",
+        "secrets.randbits({}(8_000_000))",
+        "'a' * {}(1_500_000_000)",
+        "'a'.ljust({}(1_500_000_000))",
+        "'\\t'.expandtabs({}(1_500_000_000))",
+        "bytes({}(1_500_000_000))",
+        "random.choices([1], k={}(300_000_000))",
+        "round(10**5, {}(-200_000_000))",
+        "(1).to_bytes({}(1_500_000_000), 'big')",
+        "itertools.tee([1], {}(200_000_000))",
+        "setattr(decimal.getcontext(), 'prec', {}(500_000_000))",
+    ],
+)
+def test_sizes_are_asked_for_once(session: Session, source: str, size: str) -> None:
+    cell = session.run(LIARS + source.format(size))
+    assert cell.error is not None
+    assert cell.error.type in ("OverflowError", "MemoryError"), cell.text
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "'%*d' % (Whole(1_500_000_000), 1)",
+        "format(1, Small('1500000000d'))",
+        "hashlib.new(Small('shake_256')).digest(10)",
+        "unicodedata.normalize('NFC', Small('a' + '\\u0301\\u0316' * 40_000))",
+        "csv.Sniffer().sniff(Small('\"a,' * 20_000))",
+    ],
+)
+def test_texts_are_what_they_hold_and_not_what_they_say(session: Session, source: str) -> None:
+    cell = session.run(LIARS + source)
+    assert cell.error is not None
+    assert cell.error.type in ("OverflowError", "MemoryError", "ValueError"), cell.text
+
+
+KEPT = """
+import asyncio, decimal, fnmatch, io, re, urllib.parse, weakref
+class Part(Lying):
+    def __format__(self, spec): ran.append(spec); return "cell"
+    def __index__(self): return self.like
+class Bytes(bytearray):
+    def __hash__(self): return hash("http://bank/")
+    def __eq__(self, other): ran.append(other); return True
+    def __iter__(self): return iter([Part(32), Part(47)])
+    def rstrip(self, *_): return b"x"
+"""
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "urllib.parse.quote_from_bytes(Bytes(b'a'), '/')",
+        "urllib.parse.urlsplit(Bytes(b'http://bank/'))",
+        "fnmatch.fnmatchcase('a', Part('*'))",
+        "fnmatch.filter(['a'], Bytes(b'*'))",
+        "re.sub('b(a)', Bytes(rb'evil'), 'bank')",
+        "re.sub('b(a)', Part(''), 'bank')",
+        "re.compile(Bytes(b'b(a)'))",
+    ],
+)
+def test_what_the_library_keeps_for_the_program_is_none_of_a_cells(session: Session, source: str) -> None:
+    session.run(KEPT + source)
+    session.run("ran.clear()")
+    assert urllib.parse.quote("a b/") == "a%20b/"
+    assert urllib.parse.urlsplit("http://bank/").netloc == "bank"
+    assert fnmatch.filter(["a", "b.py"], "*.py") == ["b.py"]
+    assert re.sub("b(a)", r"\1", "bank") == "ank"
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class S(io.StringIO):\n    def close(self): ran.append(1)\ns = S()\ns.me = s",
+        "class S(io.BytesIO):\n    def close(self): ran.append(1)\ns = S()\ns.me = s",
+        "class V: pass\nv = V()\nv.me = v\nd = weakref.WeakValueDictionary()\nd[Lying(1)] = v\ndel v",
+        "c = decimal.localcontext(prec=2)\nc.__enter__()\nall = [c]\nall.append(all)",
+    ],
+)
+def test_what_is_dropped_runs_nothing_where_it_is_collected(session: Session, source: str) -> None:
+    assert session.run(KEPT + source).ok
+    session.run("del s" if "s.me" in source else "del c, all" if "all" in source else "ran.clear()")
+    gc.collect()
+    assert decimal.getcontext().prec == decimal.DefaultContext.prec
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L11")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Q(asyncio.Queue): pass",
+        "asyncio.Condition(Lying(1))",
+        "async def m(): return asyncio.current_task(Lying(1))\nasyncio.run(m())",
+        "async def m(): return asyncio.all_tasks(Lying(1))\nasyncio.run(m())",
+    ],
+)
+def test_nothing_of_a_cells_stands_in_for_parts_of_a_loop(session: Session, source: str) -> None:
+    cell = session.run(KEPT + source)
+    assert cell.error is not None
+    assert cell.error.type in ("TypeError", "SecurityError")
+    assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L12")
+def test_an_operator_is_not_handed_type(session: Session) -> None:
+    session.run("class Given:\n    def __or__(self, other): ran.append(other is type)\n    __ror__ = __or__")
+    cell = session.run("Given() | type\ntype | Given()")
+    assert cell.error is not None
+    assert cell.error.type == "TypeError"
+    assert session.run("ran, str(int | type), str(type | None)").value == ([True], "int | type", "type | None")
+
+
+@pytest.mark.threat("L12")
+def test_a_field_that_is_renamed_is_source_as_a_cells_is(session: Session) -> None:
+    cell = session.run("""
+import dataclasses
+@dataclasses.dataclass
+class A:
+    x: int = 1
+dataclasses.fields(A)[0].name = "x, ran.append(object.__subclasses__())"
+@dataclasses.dataclass(init=False, eq=False)
+class B(A): pass
+repr(B())
+""")
+    assert cell.error is not None
+    assert session.run("ran").value == []
+
+
+class Cursor:
+    """Rows, and commands that are sent to it."""
+
+    def __init__(self) -> None:
+        self.sent: list[object] = []
+
+    def __iter__(self) -> Cursor:
+        return self
+
+    def __next__(self) -> str:
+        return "row"
+
+    def send(self, command: object) -> str:
+        self.sent.append(command)
+        return "secret"
+
+    throw = close = send
+
+    def __await__(self) -> Cursor:
+        return self
+
+    def get(self, *_: object) -> str:
+        return "secret"
+
+    keys = items = values = copy = get
+
+
+@pytest.mark.threat("L2")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def g(): yield from cursor\nx = g()\nnext(x)\nx.send('DROP')",
+        "def g(): yield from cursor\nx = g()\nnext(x)\nx.throw(ValueError)",
+        "async def g(): return await cursor\nx = g()\nx.send(None)\nx.send('DROP')",
+        "import types\ntypes.MappingProxyType(cursor).get('x')",
+        "from typing import *\n@runtime_checkable\nclass P(Protocol):\n    sent: list\nassert isinstance(cursor, P)",
+    ],
+)
+def test_no_statement_reaches_what_is_not_granted(source: str) -> None:
+    with local_session(policy=Policy(also=RARE).cls(Cursor, include=["nothing"])) as session:
+        session["cursor"] = cursor = Cursor()
+        cell = session.run(source)
+        assert not cell.ok
+        assert "secret" not in (cell.text or "")
+        assert cursor.sent == []
+
+
+def test_words_of_a_shell_are_not_read_from_the_program(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("secret words"))
+    cell = session.run("import shlex\nshlex.split(None)")
+    assert "secret" not in (cell.text or "")
+    assert session.run("shlex.split('a \"b c\"')").value == ["a", "b c"]
 
 
 def test_a_partial_of_a_type_is_saved(tmp_path: Path) -> None:

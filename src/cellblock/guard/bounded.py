@@ -419,5 +419,5 @@ BY_NAME: dict[str, Callable[..., Any]] = {
     one.__name__: form for one, form in FORMS.items() if getattr(one, "__module__", "") == "builtins"
 }
 """Those of them that are built in, by name."""
-OF_MODULES = frozenset(form.__name__ for form in FORMS.values()) - BY_NAME.keys()
-"""The names of the others."""
+OF_MODULES = frozenset(form.__name__ for form in FORMS.values()) - BY_NAME.keys() | {"MappingProxyType"}
+"""The names of the others, and of one whose form each world has of its own."""

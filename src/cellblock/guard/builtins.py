@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
-from cellblock.guard.anatomy import lineage, namespace, plain
+from cellblock.guard.anatomy import exact, lineage, namespace, plain
 from cellblock.guard.names import RESERVED
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import Range, TypeStandIn
@@ -223,6 +223,7 @@ def _exit(code: object = None) -> None:
 
 
 def _format(value: Any, spec: str = "", /) -> str:
+    spec = exact(spec)
     return format(light(value), sizes.check_spec(spec) if type(spec) is str else spec)
 
 
@@ -237,6 +238,7 @@ def _iter(world: World) -> Callable[..., Any]:
 
 
 def _round(number: Any, ndigits: Any = None) -> Any:
+    ndigits = sizes.counted(ndigits)
     if type(ndigits) is int and abs(ndigits) > 5000 and issubclass(type(number), int):
         raise OverflowError(f"rounding to {ndigits} digits [size]")
     return round(number) if ndigits is None else round(number, ndigits)

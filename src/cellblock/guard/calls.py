@@ -62,6 +62,7 @@ class Calls:
             **{id(one): _instead_of(one, self._first) for one in _FIRST},
             **{id(one): _instead_of(FORMS[one], self._keyed) for one in _KEY},
             id(int): sizes.integer,
+            id(types.MappingProxyType): self._viewed,
         }
 
     def grant(self, value: Any) -> None:
@@ -197,6 +198,12 @@ class Calls:
         if by is not None and not any(by is one for one in (*_FIRST, *_KEY)):
             return function
         return steps.stepped(self(function), by)
+
+    def _viewed(self, mapping: Any, /) -> Any:
+        """A view, whose methods are those of what it shows."""
+        if not self._world.gates.shows(mapping, ("copy", "get", "items", "keys", "values")):
+            raise denied(f"a view of {name_of(type(mapping))!r}, whose methods are not granted")
+        return types.MappingProxyType(mapping)
 
     def _first(self, by: Any, /, *given: Any, **named: Any) -> Any:
         return by(*([self.stepped(given[0]), *given[1:]] if given else given), **named)

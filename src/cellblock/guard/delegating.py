@@ -1,27 +1,30 @@
 """Iterators and awaitables that suspended code waits for: closed with it by its cell alone.
 
 A generator or coroutine that is dropped closes what it waits for, by a method that the code may have written, in
-whatever thread drops it, long after the cell. What is handed over here has no such method then.
+whatever thread drops it, long after the cell. What is handed over here has no such method then. While it is waited for,
+what is sent goes to a method that is called by its name: of an object of the host's, only if that is granted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.signals import Ending
+
+if TYPE_CHECKING:
+    from cellblock.guard.world import World
 
 _FORWARDED = frozenset(("send", "throw", "close"))
 
 
 class Delegate:
-    """Stands for an iterator of the code's own."""
+    """Stands for an iterator of the code's own, or of the host's."""
 
-    __slots__ = ("_ending", "_inner")
+    __slots__ = ("_inner", "_world")
 
-    def __init__(self, ending: Ending, inner: Any) -> None:
-        self._ending = ending
+    def __init__(self, world: World, inner: Any) -> None:
+        self._world = world
         self._inner = inner
 
     def __iter__(self) -> Any:
@@ -31,34 +34,37 @@ class Delegate:
         return next(self._inner)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _FORWARDED or self._ending.foreign():
+        if name not in _FORWARDED or self._world.ending.foreign():
             raise AttributeError(name)
-        return getattr(self._inner, name)
+        return getattr(self._world.gates.read(self._inner, name), name)
 
 
 class Delegating:
-    """Hands over what is waited for. `own` tells the classes of the code."""
+    """Hands over what is waited for."""
 
-    def __init__(self, ending: Ending, own: Callable[[type], bool]) -> None:
-        self._ending = ending
-        self._own = own
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def _decides(self, kind: type) -> bool:
+        """True if a class of the code's own, or one that the host granted, says how its objects are waited for."""
+        return self._world.classes.own(kind) or kind in self._world.host_types
 
     def iterated(self, value: Any) -> Any:
         """Iterator for `yield from value`."""
         found = iter(value)
-        return Delegate(self._ending, found) if self._own(type(found)) else found
+        return Delegate(self._world, found) if self._decides(type(found)) else found
 
     def awaited(self, value: Any) -> Any:
         """Awaitable for `await value`."""
         kind = type(value)
-        if not self._own(kind) or holder(lineage(kind), "__await__") is None:
+        if not self._decides(kind) or holder(lineage(kind), "__await__") is None:
             return value
         return _Awaited(self, value)
 
     def stepped(self, value: Any) -> Any:
         """Iterator for `async for … in value`."""
         kind = type(value)
-        if not self._own(kind) or holder(lineage(kind), "__aiter__") is None:
+        if not self._decides(kind) or holder(lineage(kind), "__aiter__") is None:
             return value
         return _Stepped(self, value)
 
@@ -83,7 +89,7 @@ class _Stepped:
 
     def __aiter__(self) -> Any:
         self._steps = type(self._value).__aiter__(self._value)
-        return self if self._delegating._own(type(self._steps)) else self._steps
+        return self if self._delegating._decides(type(self._steps)) else self._steps
 
     def __anext__(self) -> Any:
         return self._delegating.awaited(type(self._steps).__anext__(self._steps))

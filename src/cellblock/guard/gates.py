@@ -218,6 +218,17 @@ class Gates:
         known = self.known_reads(name)
         return next((kind for kind in _LIKELY if kind in known), None)
 
+    def shows(self, value: Any, names: Iterable[str]) -> bool:
+        """True if each of some names may be read on an object of the host's; of another, it is up to that."""
+        if not self._inherits(type(value)):
+            return True
+        try:
+            for name in names:
+                self.read(value, name)
+        except AttributeError:
+            return False
+        return True
+
     def _ask_first(self, name: str, kind: type | None) -> None:
         if spelling.LAST + name in self._world.builtins:
             self._world.builtins[spelling.LAST + name] = kind

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cellblock.guard.budget import afford
-from cellblock.guard.sizes import bear, width
+from cellblock.guard.sizes import bear, counted, width
 
 _FEW = 4
 """So many pieces may be joined whatever they are."""
@@ -244,8 +244,9 @@ def _tabs(kind: Any) -> Callable[..., Any]:
     tab = "\t" if kind is str else b"\t"
 
     def expandtabs(self: Any, /, tabsize: Any = 8) -> Any:
-        if issubclass(type(tabsize), int) and int.__index__(tabsize) > 8:
-            bear(len(self) + count_of(self, tab) * int.__index__(tabsize))
+        tabsize = counted(tabsize)
+        if type(tabsize) is int and tabsize > 8:
+            bear(len(self) + count_of(self, tab) * tabsize)
         return whole(self, tabsize)
 
     return expandtabs

@@ -521,7 +521,7 @@ class Rewriter:
         `int(x, 16)` reads.
         """
         function, arguments = node.func, node.args
-        if self._library and _puts(function):
+        if _puts(function):
             node.func = build.name(function, spelling.PUT)
             self._push_list(arguments, scope, flags)
             return

@@ -12,7 +12,7 @@ from decimal import Context, Decimal, getcontext
 from fractions import Fraction
 from typing import Any
 
-from cellblock.guard.anatomy import lineage
+from cellblock.guard.anatomy import exact, lineage
 from cellblock.guard.budget import afford
 from cellblock.guard.refusal import denied
 from cellblock.guard.weights import light
@@ -45,6 +45,15 @@ _TEXTS = (str, bytes, bytearray)
 _SEQUENCES = (*_TEXTS, list, tuple, deque, array)
 _CONVERSIONS: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
 _WIDTH = re.compile(r"(\d{5,})")
+
+
+def counted(value: Any) -> Any:
+    """A number as C code takes it, asked for once; anything else as it is."""
+    kind = type(value)
+    if kind is int or not hasattr(kind, "__index__"):
+        return value
+    found = operator.index(value)
+    return found if type(found) is bool else int.__pos__(found)
 
 
 def multiply(left: Any, right: Any) -> Any:
@@ -88,8 +97,7 @@ def _factor(present: int, factor: int) -> int:
 
 def _times(sequence: Any, count: Any) -> Any:
     """A number of repetitions, once it is known to be bearable."""
-    if type(count) is not int:
-        count = operator.index(count)
+    count = counted(count)
     kind = next(kind for kind in _SEQUENCES if issubclass(type(sequence), kind))
     size = kind.__len__(sequence) * count
     if size > (MAX_BYTES if kind in _TEXTS else MAX_ITEMS):
@@ -252,10 +260,10 @@ def modulo_by(left: Any, right: Any) -> Any:
         widths = _check_widths(text)
         if "*" in text and type(right) is tuple:
             for one in right:
-                if type(one) is int:
-                    widths += abs(one)
-                    if abs(one) > MAX_WIDTH:
-                        raise _too_large("a width", abs(one))
+                if issubclass(type(one), int):
+                    widths += abs(size := int.__pos__(one))
+                    if abs(size) > MAX_WIDTH:
+                        raise _too_large("a width", abs(size))
         bear(widths)
     return right
 
@@ -292,6 +300,7 @@ def narrow(function: Callable[..., Any], most: int = 10_000) -> Callable[..., An
     """A function whose integers are widths, counts and the like, and no larger than this."""
 
     def bounded(*given: Any, **named: Any) -> Any:
+        given, named = tuple(map(counted, given)), {name: counted(one) for name, one in named.items()}
         for one in (*given, *named.values()):
             require_narrow(one, most)
         return function(*given, **named)
@@ -303,7 +312,8 @@ def narrow(function: Callable[..., Any], most: int = 10_000) -> Callable[..., An
 
 def require_narrow(value: Any, most: int = 10_000) -> None:
     """That a width is no larger than this, or a text that stands for one no longer."""
-    size = value if issubclass(type(value), int) else len(value) if issubclass(type(value), str) else 0
+    value = exact(value)
+    size = value if type(value) is int else len(value) if type(value) is str else 0
     if size > most:
         raise MemoryError(f"a width of {size:,} [size]")
 
@@ -355,8 +365,9 @@ def width(function: Callable[..., Any]) -> Callable[..., Any]:
     """A method that takes a width after its object."""
 
     def bounded(self: Any, /, *given: Any, **named: Any) -> Any:
+        given, named = tuple(map(counted, given)), {name: counted(one) for name, one in named.items()}
         for one in (*given[:1], *named.values()):
-            if issubclass(type(one), int) and int.__index__(one) > MAX_WIDTH:
+            if type(one) is int and one > MAX_WIDTH:
                 raise MemoryError(f"a width of {one:,} [size]")
         return function(self, *given, **named)
 

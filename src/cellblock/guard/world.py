@@ -97,7 +97,7 @@ class World:
         self.type = TypeOfTypes(self)
         self.calls = Calls(self)
         self.classes = Classes(self)
-        self.delegating = Delegating(self.ending, self.classes.own)
+        self.delegating = Delegating(self)
         self.gates = Gates(self)
         self.importer = Importer(self, self.policy)
         self.library = Library(self)

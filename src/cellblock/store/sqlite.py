@@ -633,13 +633,30 @@ def _lost_transactions(path: str) -> int:
     """Number of transactions that lie whole in a log behind the last one that SQLite reads of it."""
     try:
         header, _, ends = _commits(path + "-wal")
-        with open(path + "-shm", "rb") as index:
-            read = int.from_bytes(index.read(_INDEX_HEADER)[-4:], sys.byteorder)
+        read = int.from_bytes(_index(path + "-shm")[-4:], sys.byteorder)
         with open(path + "-wal", "rb") as log:
             is_same = log.read(_LOG_HEADER) == header
     except FileNotFoundError:
         return 0
     return sum(end > read for end in ends) if is_same else 0
+
+
+def _index(path: str) -> bytes:
+    """The header of the index of a log, which SQLite has open here.
+
+    It is read by the descriptor that is there: whoever closes one of his own drops all locks that this process has on
+    the file, on which other processes rely.
+    """
+    if sys.platform == "win32":
+        with open(path, "rb") as file:
+            return file.read(_INDEX_HEADER)
+    identity = file_identity(path)
+    for name in os.listdir("/dev/fd"):
+        with suppress(OSError):
+            status = os.fstat(int(name))
+            if (status.st_dev, status.st_ino) == identity:
+                return os.pread(int(name), _INDEX_HEADER, 0)
+    raise FileNotFoundError(path)
 
 
 def _make_private(path: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -183,9 +184,9 @@ def _template(given: Any) -> Any:
     """A template as text or bytes: those are kept for the whole process."""
     if issubclass(type(given), str):
         return str.__str__(given)
-    if not hasattr(type(given), "__iter__"):
-        raise TypeError(f"expected str instance, {name_of(type(given))} found")
-    return bytes(memoryview(given))
+    with suppress(TypeError):
+        return bytes(memoryview(given))
+    raise TypeError(f"decoding to str: need a bytes-like object, {name_of(type(given))} found")
 
 
 def _size(text: Any) -> int:

@@ -145,10 +145,11 @@ class Sniffer(csv.Sniffer):
     """A guesser of dialects that is given no more than it can guess from soon."""
 
     def sniff(self, sample: str, delimiters: str | None = None) -> type[csv.Dialect]:
+        sample = str.__str__(sample)
         quotes = sample.count('"') + sample.count("'")
         if quotes * len(sample) > _MOST_QUOTES:
             raise MemoryError(f"a sample of {len(sample):,} characters with {quotes:,} quotes: give it less [size]")
-        return super().sniff(str.__str__(sample), delimiters)
+        return super().sniff(sample, delimiters)
 
 
 Sniffer.__module__ = "csv"
@@ -193,12 +194,14 @@ def _iter_unpack(world: World, structure: struct.Struct) -> Callable[[Any], Iter
 
 
 def _hash_new(name: Any, *given: Any, **named: Any) -> Any:
+    name = exact(name)
     if isinstance(name, str) and name.lower().startswith("shake"):
         raise ValueError("digests of any length are not granted")
     return hashlib.new(name, *given, **named)
 
 
 def _pbkdf2(hash_name: str, password: bytes, salt: bytes, iterations: int, dklen: int | None = None) -> bytes:
+    iterations, dklen = sizes.counted(iterations), sizes.counted(dklen)
     rounds = iterations * (1 if dklen is None else max(-(-dklen // 20), 1))
     if rounds > _ITERATIONS:
         raise OverflowError(f"{rounds:,} iterations: the most here are {_ITERATIONS:,} [size]")
@@ -226,6 +229,7 @@ def _seek(world: World, stream: Any) -> Callable[..., int]:
     kind = io.BytesIO if isinstance(stream, io.BytesIO) else io.StringIO
 
     def seek(position: Any, whence: Any = 0, /) -> int:
+        position = sizes.counted(position)
         if isinstance(position, int) and position > sizes.MAX_BYTES:
             raise MemoryError(f"a stream of {position:,} items [size]")
         return kind.seek(stream, position, whence)

@@ -255,13 +255,31 @@ def _abc_meta(world: World) -> type:
     return world.classes.metaclass(abc.ABCMeta)
 
 
+def _asking(world: World, kind: Any) -> Any:
+    """A class of protocols that looks for no attribute of an object of the host's which is not granted."""
+
+    class Asking(kind):  # type: ignore[misc]
+        def __instancecheck__(cls, value: Any) -> bool:
+            names = hints.OF_CELLS._get_protocol_attrs(cls)
+            return world.gates.shows(value, names) and super().__instancecheck__(value)
+
+    Asking.__name__, Asking.__qualname__, Asking.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    world.metaclasses.add(Asking)
+    world.grant_types({Asking: TypeAudit(type=Asking, reads=names("register"))})
+    return Asking
+
+
 def _runtime_checkable(world: World) -> Callable[[type], type]:
+    kinds = {type(typing.Protocol): _asking(world, type(typing.Protocol)) for typing in hints.BOTH}
+
     def runtime_checkable(cls: Any) -> type:
         if not isinstance(cls, type) or not world.classes.own(cls):
             raise denied("only protocols of the code's own can be made checkable", "store")
         of_cells = hints.OF_CELLS.Protocol in lineage(cls)
-        checkable: type = (hints.OF_CELLS if of_cells else typing).runtime_checkable(cls)
-        return checkable
+        checkable: Any = (hints.OF_CELLS if of_cells else typing).runtime_checkable(cls)
+        if (asking := kinds.get(type(cls))) is not None:
+            checkable.__class__ = asking
+        return checkable  # type: ignore[no-any-return]
 
     return runtime_checkable
 

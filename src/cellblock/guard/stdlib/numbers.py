@@ -16,7 +16,7 @@ from typing import Any
 
 from cellblock.guard.bounded import FORMS
 from cellblock.guard.names import names
-from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, multiply, require_digits
+from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, counted, multiply, require_digits
 from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
 from cellblock.guard.steps import fed, ticking
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed
@@ -33,8 +33,9 @@ def _bounded(function: Callable[..., Any], largest: int) -> Callable[..., Any]:
     """A function whose integer arguments are no larger than this."""
 
     def bounded(*given: Any) -> Any:
+        given = tuple(map(counted, given))
         for one in given:
-            if isinstance(one, int) and one > largest:
+            if type(one) is int and one > largest:
                 raise OverflowError(f"{function.__name__}() of {one:,}: the largest here is {largest:,} [size]")
         return function(*given)
 
@@ -80,8 +81,12 @@ def _many(name: str, which: int) -> Callable[[Any], object]:
 
     def make(world: Any) -> object:
         def made(*given: Any, **named: Any) -> Any:
+            if len(given) > which:
+                given = (*given[:which], counted(given[which]), *given[which + 1 :])
+            elif "k" in named:
+                named["k"] = counted(named["k"])
             count = named.get("k", given[which] if len(given) > which else 1)
-            if isinstance(count, int) and count > MAX_DRAWN:
+            if type(count) is int and count > MAX_DRAWN:
                 raise MemoryError(f"{name}() of {count:,} [size]")
             return getattr(world.values["random"], name)(*given, **named)
 
@@ -133,7 +138,7 @@ _DIGITS = 50_000
 
 def _require_bounded(name: str, value: object) -> None:
     largest = {"prec": _DIGITS, "Emax": LARGEST_EXPONENT, "Emin": LARGEST_EXPONENT}.get(name)
-    if largest is not None and isinstance(value, int) and abs(value) > largest:
+    if largest is not None and type(value) is int and abs(value) > largest:
         raise OverflowError(f"{name} of {value:,}: the largest here is {largest:,} [size]")
 
 
@@ -149,6 +154,7 @@ class BoundedContext(decimal.Context):
             _require_bounded(name, getattr(self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
+        value = counted(value)
         _require_bounded(name, value)
         super().__setattr__(name, value)
 
@@ -261,7 +267,7 @@ def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
 
 def _few_bits(name: str, count: Any, per: int) -> int:
     """A count of what is drawn, each of so many bits, that can be borne."""
-    count = operator.index(count)
+    count = counted(operator.index(count))
     if count * per > MAX_BITS:
         raise OverflowError(f"{name}() of {count:,} [size]")
     return int(count)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.sizes import MAX_BITS, MAX_BYTES
+from cellblock.guard.sizes import MAX_BITS, MAX_BYTES, counted
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def _drawn(name: str) -> Callable[..., Any]:
     function = getattr(secrets, name)
 
     def drawn(size: Any = None, /) -> Any:
+        size = counted(size)
         if isinstance(size, int) and size > (MAX_BITS if name == "randbits" else MAX_BYTES // 8):
             raise OverflowError(f"{name}() of {size:,} [size]")
         return function(size)

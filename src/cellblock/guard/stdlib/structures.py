@@ -161,7 +161,7 @@ def _members(given: Any) -> list[Any]:
 _ABSTRACT = tuple(
     getattr(collections.abc, name) for name in sorted(listed("collections.abc")) if hasattr(collections.abc, name)
 )
-_FIELD, _DOCUMENTED = type(collections.namedtuple("_", "one").one), names("__doc__")
+_FIELD, _DOCUMENTED = type(vars(collections.namedtuple("_", "one"))["one"]), names("__doc__")
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (

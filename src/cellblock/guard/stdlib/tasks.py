@@ -105,6 +105,6 @@ AUDITS = (
             ),
             replace(audit(asyncio.Condition), type=Condition),
         ),
-        note="no loops, threads, processes or sockets; a class over a queue or a lock would run where that is let go of",
+        note="no loops, threads, processes or sockets; a class over a queue would run where that is let go of",
     ),
 )

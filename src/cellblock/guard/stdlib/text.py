@@ -70,12 +70,13 @@ def _normal(name: str) -> Callable[..., Any]:
     function = getattr(unicodedata, name)
 
     def normal(form: Any, unistr: Any, /) -> Any:
+        unistr = exact(unistr)
         if issubclass(type(unistr), str) and not unistr.isascii() and len(unistr) > _MARKS:
             if len(unistr) > _NORMAL:
                 raise MemoryError(f"{len(unistr):,} characters: the most are {_NORMAL:,} [size]")
             bear(len(unistr) * _GROWTH)
             marks = 0
-            for one in str.__str__(unistr):
+            for one in unistr:
                 marks = marks + 1 if unicodedata.combining(one) else 0
                 if marks > _MARKS:
                     raise MemoryError(f"more than {_MARKS:,} marks in a row [size]")

@@ -62,7 +62,7 @@ def _of_texts(element: Any) -> Any:
         raise TypeError(f"expected an Element, not {name_of(type(element))}")
     for one in element.iter():
         for part in (one.tag, one.text, one.tail, *chain.from_iterable(one.items())):
-            inner = part.text if type(part) is ElementTree.QName else part
+            inner: Any = part.text if isinstance(part, ElementTree.QName) else part
             if type(part) not in _NAMES or type(inner) not in _NAMES:
                 raise TypeError(f"cannot serialize a {name_of(type(inner))!r} object")
     return element
@@ -164,7 +164,12 @@ AUDITS = (
     ModuleAudit(
         name="xml.etree.ElementTree",
         members=names("Element SubElement Comment ProcessingInstruction QName ParseError iselement"),
-        instead={"fromstring": _fromstring, "XML": lambda text: _fromstring(text), "tostring": _tostring, "indent": _indent},
+        instead={
+            "fromstring": _fromstring,
+            "XML": lambda text: _fromstring(text),
+            "tostring": _tostring,
+            "indent": _indent,
+        },
         types=(
             audit(
                 ElementTree.Element,

@@ -61,7 +61,7 @@ def _program_of(text: str) -> Program:
     if found is None:
         if len(_texts) >= _MOST_TEXTS:
             _texts.clear()
-        found = _texts[text] = check(text, filename="<string>", plain=True, library=True)
+        found = _texts[text] = check(text, filename="<string>", plain=True)
     return found
 
 
