@@ -32,6 +32,8 @@ redactor = Redactor(environment={"DB_PASSWORD": SECRET, "HOME": "/home/ana", "AP
         ("Authorization: Bearer abcdefgh.ijkl-mnop==", f"Authorization: Bearer {MASK}"),
         ("postgresql://ana:pa55@host/db", f"postgresql://{MASK}@host/db"),
         ("https://host:8080/a@b", "https://host:8080/a@b"),
+        ("redis://:pa55@host:6379/0", f"redis://{MASK}@host:6379/0"),
+        ("postgresql://ana:pa@55@host/db", f"postgresql://{MASK}@host/db"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nx", f"{MASK}\nx"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE, cut off", MASK),
         (f"it is {SECRET}!", f"it is {MASK}!"),
@@ -269,3 +271,9 @@ def test_reason_of_a_failed_task_keeps_its_secret_out(tmp_path: Path) -> None:
     with pytest.raises(TaskFailed):
         CodeAgent(ScriptedModel([f"```python\ntask_fail({KEY!r})\n```"])).run("fail", log=log)
     assert KEY not in log.read_text()
+
+
+def test_numbers_that_are_a_secret_are_not_shown() -> None:
+    redactor = Redactor(environment={"DB_PASSWORD": "8273645519283", "PIN_KEY": "1234"})
+    shown = redactor.data({"a": [8273645519283, 1234, True, 10**400, 8273645519283.5], "b": 8273645519283})
+    assert shown == {"a": [MASK, 1234, True, 10**400, 8273645519283.5], "b": MASK}

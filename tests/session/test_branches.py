@@ -713,3 +713,12 @@ def test_process_that_a_copy_makes_beside_a_branch_is_not_in_it_and_ends(session
     before = session.run("os.path.getsize('beat') if os.path.exists('beat') else 0").value
     session.run("time.sleep(0.3)")
     assert session.run("os.path.getsize('beat') if os.path.exists('beat') else 0").value == before
+
+
+def test_a_session_in_a_store_in_memory_has_branches() -> None:
+    with Session("q3", state=Versioned("memory:")) as session:
+        session.run("n = 1")
+        with session.branch() as branch:
+            assert branch.run("n += 1\nn").value == 2
+            session.merge(branch)
+        assert session.run("n").value == 2

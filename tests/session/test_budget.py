@@ -151,7 +151,8 @@ def test_a_copy_that_is_killed_is_a_state_less_and_no_crash(open_seen: Callable[
     with pytest.raises(CellblockError) as caught:
         session.undo(3)
     assert str(caught.value) == (
-        "3 steps cannot be undone: the copy of the session from before that has ended (undo another number of steps)"
+        "3 steps cannot be undone: the copy of the session from before that has ended, or could not be made "
+        "(undo another number of steps)"
     )
     session.undo(2)
     assert session.run("x").value == 2

@@ -294,6 +294,29 @@ def test_a_group_that_looks_as_before_is_told_from_one_that_is(opened: Open) -> 
     assert repr(opened().run("x, y, z").value) == "([True, 'a', -0.0], 1.0, 3)"
 
 
+@pytest.mark.parametrize("back", ["undo", "checkout"])
+def test_a_state_that_the_store_was_not_told_of_is_told_with_the_next_step(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, back: str
+) -> None:
+    session = opened()
+    for x in range(4):
+        session.run(f"x = {x}")
+    session.flush()
+    lasting = session._session._lasting  # type: ignore[attr-defined]
+
+    def fails(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lasting._held, "move", fails)
+        with pytest.raises(StoreError, match="is told with the next step: the disk is full"):
+            session.undo() if back == "undo" else session.checkout("HEAD~1")
+    assert session["x"] == 2
+    session.run("y = 1")
+    session = opened()
+    assert session.run("x, y").value == (2, 1)
+
+
 def test_what_a_failed_commit_kept_out_of_the_store_is_in_the_next(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

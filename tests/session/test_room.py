@@ -230,6 +230,50 @@ def test_past_the_processes_a_session_is_refused_and_open_ones_go_on(walls: str)
     )
 
 
+_NO_COPY = """
+import os, resource, time
+from cellblock import *
+
+resource.setrlimit(resource.RLIMIT_NPROC, (24, 24))
+session = Session()
+session.run("x = 1")
+others = []
+try:
+    while True:
+        if not (pid := os.fork()):
+            time.sleep(60)
+            os._exit(0)
+        others.append(pid)
+except BlockingIOError:
+    pass
+session.run("x = 2"), session.run("x = 3")
+try:
+    print(session.undo())
+except CellblockError as error:
+    print(error)
+print(session.run("x").value)
+for pid in others:
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+session.run("x = 4"), session.run("x = 5")
+session.undo()
+print(session.run("x").value)
+session.close()
+"""
+
+
+@pytest.mark.sampled(1)
+def test_a_state_of_which_no_copy_could_be_made_is_not_gone_back_past() -> None:
+    if reason := why_no_other_user():
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        account = replace(ordinary(Path(folder)), uid=_DAEMON)
+        out, err = account.start("-c", _NO_COPY).communicate(timeout=100)
+    assert (out.splitlines()[1:], err) == (["3", "4"], "")
+    assert "has ended, or could not be made" in out.splitlines()[0]
+
+
 _NO_THREADS = """
 import asyncio, sys, tempfile, threading
 from cellblock import *

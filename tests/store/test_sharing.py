@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cellblock import Session, Versioned
 from cellblock.errors import StoreError, UnknownSession
 from cellblock.store import Store, database, open_store
 
@@ -51,6 +52,48 @@ def test_file_that_took_the_place_of_an_open_one_is_another_database(tmp_path: P
     with open_store("memory:") as one, open_store("memory:") as other:
         one.hold("ana", "q3").release()
         assert other.sessions() == []
+
+
+def test_a_store_in_memory_is_the_same_for_another_user_of_it() -> None:
+    with open_store("memory:") as one:
+        other = one.another()
+        one.hold("ana", "q3").release()
+        assert [session.name for session in other.sessions()] == ["q3"]
+    assert [session.name for session in other.sessions()] == ["q3"]
+    other.close()
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="only Linux tells of locks")
+def test_locks_of_sqlite_stay_its_own(tmp_path: Path) -> None:
+    """POSIX takes all locks of a process off a file when one of its descriptors is closed: the index of the log of
+    another process would be cut short while this one reads it, which ends this one by a signal.
+    """
+    with open_store(f"sqlite:///{tmp_path}/cells.db") as store:
+        store.sessions()
+        file = (tmp_path / "cells.db-shm").stat().st_ino
+        assert [line for line in Path("/proc/locks").read_text().splitlines() if f":{file} 128 128" in line]
+
+
+_TURNS = """
+import sys, time
+from cellblock import CellblockError, Session, Versioned
+for _ in range(8):
+    while True:
+        try:
+            with Session("shared", state=Versioned(sys.argv[1])) as session:
+                session.run("n = globals().get('n', 0) + 1")
+            break
+        except CellblockError:
+            time.sleep(0.02)
+"""
+
+
+def test_programs_take_turns_with_a_session(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    programs = [subprocess.Popen([sys.executable, "-c", _TURNS, url]) for _ in range(3)]
+    assert [program.wait(100) for program in programs] == [0, 0, 0]
+    with Session("shared", state=Versioned(url)) as session:
+        assert (session["n"], session.resumed and session.resumed.lost) == (24, ())
 
 
 def test_spellings_of_a_path_are_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

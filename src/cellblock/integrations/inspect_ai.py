@@ -15,6 +15,7 @@ from cellblock.hosting.unique import unique_word
 from cellblock.integrations.commands import command_end, export_lines, time_limit, timed_out
 from cellblock.limits import ExecutionLimits
 from cellblock.session.session import AsyncSession
+from cellblock.text import valid
 
 with needing("inspect", "the sandbox for Inspect needs inspect_ai, 0.3.285 or newer"):
     from inspect_ai.util import (
@@ -122,9 +123,9 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
         if input is not None:
             given = await self._put(input)
             line = f"exec < {given}; rm -f {given}\n{line}"
-        if len(line.encode("utf-8", "surrogateescape")) > _MOST_LINE:
+        if len(line.encode("utf-8", "surrogatepass")) > _MOST_LINE:
             script = _new_name()
-            await self.session.files.write(script, f"rm -f {script}\n{line}")
+            await self.session.files.write(script, valid(f"rm -f {script}\n{line}"))
             line = f"exec /bin/sh {script}"
         result = await self._run(line, timeout)
         if result.returncode == _CANNOT_EXECUTE and await self._is_refused(cmd[0], cwd):
@@ -133,8 +134,9 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
         """Write a file, with the directories it needs; what the session may write is below its workspace and /tmp."""
+        contents = _as_bytes(contents)
         try:
-            await self.session.files.write(file, contents)
+            await self.session.files.write(_as_path(file), contents)
         except FileRefused as refused:
             _raise_as_system_error(refused, file)
             await self._write_inside(file, contents)
@@ -144,7 +146,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
     async def read_file(self, file: str, text: bool = True) -> Any:
         """A file's text, as it is, or its bytes."""
         try:
-            data = await self._read(file)
+            data = await self._read(_as_path(file))
         except FileRefused as refused:
             _raise_as_system_error(refused, file)
             data = await self._read_inside(file)
@@ -186,7 +188,7 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
     async def _put(self, data: str | bytes) -> str:
         """Put data into a new file, for a command to read and remove."""
         name = _new_name()
-        await self.session.files.write(name, data)
+        await self.session.files.write(name, _as_bytes(data))
         return name
 
     # ------------------------------------------------------------------------------ files that only commands reach
@@ -227,6 +229,18 @@ class CellblockSandboxEnvironment(SandboxEnvironment):  # type: ignore[misc]
             None,
         )
         _raise_by_status(result, file)
+
+
+def _as_bytes(contents: str | bytes) -> bytes:
+    """Contents as they are written: of a text that has no UTF-8, the rest."""
+    return valid(contents).encode() if isinstance(contents, str) else contents
+
+
+def _as_path(file: str) -> str:
+    """A path that a file can have."""
+    if "\0" in file or valid(file) != file:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), file)
+    return file
 
 
 def _raise_as_system_error(refused: FileRefused, file: str) -> None:

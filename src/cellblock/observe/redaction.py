@@ -28,7 +28,7 @@ _KEYS = r"""
         | AIza[A-Za-z0-9_-]{30,}
     )
     | (?<=Bearer\ )[A-Za-z0-9._~+/-]{8,}+=*
-    | (?<=://)[^/\s:@]++:[^/\s@]++(?=@)
+    | (?<=://)[^/\s:@]*+:[^/\s]+(?=@)
     """
 """None has a blank in it, and one alone has one before it."""
 _PRIVATE = r"""
@@ -47,6 +47,7 @@ _ANYWHERE = tuple(re.compile(one.replace("START", ""), _FLAGS) for one in (_PRIV
 _NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}+")
 _LEAST = 8
+_MOST_BITS = 1_000
 _LONG = 2_000
 _LONGEST = 10_000
 """Characters of what is no JSON."""
@@ -72,6 +73,7 @@ class Redactor:
         named = os.environ if environment is None else environment
         values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
         ordered = sorted(values, key=lambda value: (-len(value), value))
+        self._numbers = {value for value in ordered if value.isdecimal() and len(value) >= _LEAST}
         self._values = [(_written(value), _forms(value)) for value in map(valid, ordered) if len(value) >= _LEAST]
 
     def text(self, text: str) -> str:
@@ -95,6 +97,8 @@ class Redactor:
             return {self.text(str(key)): self.data(value) for key, value in data.items()}
         if isinstance(data, (list, tuple)):
             return [self.data(value) for value in data]
+        if type(data) is int and self._numbers and data.bit_length() < _MOST_BITS:
+            return MASK if str(data) in self._numbers else data
         if data is None or isinstance(data, (bool, int, float)):
             return data
         return self.text(represent(data, max_chars=_LONGEST))

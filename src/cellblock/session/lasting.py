@@ -544,7 +544,7 @@ class Lasting:
         commit = self.standing.commit_of(step)
 
         def forked() -> Lasting:
-            store = open_store(self._state.url)
+            store = self._store.another()
             try:
                 sown: JSON = [*self._sown, {"step": step, "seed": str(own)}]
                 settings = {**self._held.settings, "seed": str(seed), "sown": sown}
@@ -588,7 +588,13 @@ class Lasting:
             with self.committer.not_amended():
                 self._held.move(commit)
 
-        await to_thread.run_sync(moved)
+        try:
+            await to_thread.run_sync(moved)
+        except StoreError as error:
+            if type(error) is not StoreError:
+                raise
+            told = "the session was set to another state, of which its store is told with the next step"
+            raise StoreError(f"{told}: {error.args[0]}", hint=error.hint) from error
         self.standing.untold = None
 
     async def stay(self) -> None:

@@ -31,7 +31,7 @@ def not_undone(
     many = "1 step" if steps == 1 else f"{steps} steps"
     if steps <= able:
         return CellblockError(
-            f"{many} cannot be undone: the copy of the session from before that has ended",
+            f"{many} cannot be undone: the copy of the session from before that has ended, or could not be made",
             hint="undo another number of steps",
         )
     message = f"{many} cannot be undone, {able} can" if able else "nothing can be undone"

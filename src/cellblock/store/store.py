@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -44,11 +45,24 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
         del url  # no frame of an error holds it
     if parts.kind == "sqlite":  # this directory's, wherever the process goes
         parts = replace(parts, location=os.path.normpath(absolute(parts.location, StoreError)))
-    place = open_place(parts.objects)
-    return Store(
-        _database(parts), place, shown=parts.shown, quota=quota, lease_seconds=lease_seconds,
-        connect=None if parts.kind == "memory" else lambda: _reopened(parts),
-    )  # fmt: skip
+    memory = ("memory", next(_memories))
+
+    def opened() -> Store:
+        return Store(
+            _database(parts, memory),
+            open_place(parts.objects),
+            shown=parts.shown,
+            quota=quota,
+            lease_seconds=lease_seconds,
+            connect=None if parts.kind == "memory" else lambda: _reopened(parts),
+            again=opened,
+        )
+
+    return opened()
+
+
+_memories = itertools.count()
+"""Numbers for stores in memory."""
 
 
 def _after_last_commits(take: Callable[[], Held]) -> Held:
@@ -63,10 +77,10 @@ def _reopened(parts: StoreUrl) -> Database:
     """A database that has been open before."""
     if parts.kind == "sqlite" and not os.path.exists(parts.location):
         raise StoreError(f"the store {parts.location} is not there any more", hint="what was not read of it is lost")
-    return _database(parts)
+    return _database(parts, None)
 
 
-def _database(parts: StoreUrl) -> Database:
+def _database(parts: StoreUrl, memory: tuple[str, int] | None) -> Database:
     if parts.kind == "postgresql":
         from cellblock.store.postgres import PostgresDatabase
 
@@ -76,7 +90,7 @@ def _database(parts: StoreUrl) -> Database:
         )
     if parts.kind == "sqlite":
         return shared(lambda: file_identity(parts.location), lambda: SqliteDatabase(parts.location))
-    return SqliteDatabase(None)
+    return shared(lambda: memory, lambda: SqliteDatabase(None))
 
 
 class Store:
@@ -91,9 +105,11 @@ class Store:
         quota: Quota = DEFAULT_QUOTA,
         lease_seconds: float = lease.SECONDS,
         connect: Callable[[], Database] | None = None,
+        again: Callable[[], Store] | None = None,
     ) -> None:
-        """`connect` opens the database again; None where it ends with its being closed."""
+        """`connect` opens the database again; None where it ends with its being closed. `again` is for `another`."""
         self.url = shown
+        self._again = again
         self._connect = connect
         self._database = database
         self._place = place
@@ -117,6 +133,12 @@ class Store:
     @half_made
     def __repr__(self) -> str:
         return f"<Store {self.url}>"
+
+    def another(self) -> Store:
+        """The same store once more, for somebody else to close."""
+        if self._again is None:
+            raise StoreError("the store was not opened by its URL")
+        return self._again()
 
     # --- sessions ---
 

@@ -316,7 +316,7 @@ class Checkpoints:
         if steps > self.steps:
             return False
         state = self._states[-1 - steps]
-        return not (state.unkept or (state.memory is not None and state.memory.gone))
+        return not (state.unkept or (state.memory is not None and (state.memory.gone or state.memory.lost)))
 
     def back(self, steps: int) -> list[int]:
         """Make an older state the newest; the numbers of those that came after it. What was prepared for is dropped."""

@@ -61,10 +61,12 @@ def _of_texts(element: Any) -> Any:
     if not isinstance(element, ElementTree.Element):
         raise TypeError(f"expected an Element, not {name_of(type(element))}")
     for one in element.iter():
-        for part in (one.tag, one.text, one.tail, *chain.from_iterable(one.items())):
-            inner: Any = part.text if isinstance(part, ElementTree.QName) else part
-            if type(part) not in _NAMES or type(inner) not in _NAMES:
-                raise TypeError(f"cannot serialize a {name_of(type(inner))!r} object")
+        parts: tuple[Any, ...] = (one.tag, one.text, one.tail, *chain.from_iterable(one.items()))
+        for part in parts:
+            texts = (part, part.text) if isinstance(part, ElementTree.QName) else (part,)
+            for text in texts:
+                if type(text) not in _NAMES:
+                    raise TypeError(f"cannot serialize a {name_of(type(text))!r} object")
     return element
 
 
