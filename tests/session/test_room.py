@@ -262,7 +262,6 @@ session.close()
 """
 
 
-@pytest.mark.sampled(1)
 def test_a_state_of_which_no_copy_could_be_made_is_not_gone_back_past() -> None:
     if reason := why_no_other_user():
         pytest.skip(reason)
