@@ -63,6 +63,15 @@ ENDS = {
         "len?",
         "SyntaxError: invalid syntax\nhint: IPython's ? is not Python: help(…) shows the same",
     ),
+    "IPython's help before a name": (
+        "?len",
+        "SyntaxError: invalid syntax\nhint: IPython's ? is not Python: help(…) shows the same",
+    ),
+    "a command": (
+        "# first of all\npip install numpy",
+        "SyntaxError: invalid syntax\nhint: a command of the shell is not Python: run commands with subprocess.run",
+    ),
+    "a debugger": ("breakpoint()", "bdb.BdbQuit\nhint: nobody steps through code here: print what you want to see"),
     "no await": ("async def f(): return 1\nf()", "\n[not run: write `await` before it]"),
     "no such module": (
         "import no_such_package",

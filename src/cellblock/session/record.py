@@ -35,7 +35,12 @@ _NOT_PYTHON = {
     "prompts are not Python: give the code alone, without >>> and ... and without what it answered": re.compile(
         r"^[ \t]*+>>>", re.MULTILINE
     ),
-    "IPython's ? is not Python: help(…) shows the same": re.compile(r"^[^\n#'\"?]*+\?\??+[ \t]*+$", re.MULTILINE),
+    "IPython's ? is not Python: help(…) shows the same": re.compile(
+        r"^[ \t]*+\?|^[^\n#'\"?]*+\?\??+[ \t]*+$", re.MULTILINE
+    ),
+    "a command of the shell is not Python: run commands with session.shell(…)": re.compile(
+        r"\A(?:\s++|#[^\n]*+\n)*+(?:pip3?|conda|uv|apt|apt-get|npm|git|curl|wget|cd|ls|mkdir)[ \t]++[a-z./~-]"
+    ),
 }
 """Hints for what models write that Python does not take, by what tells it in the source."""
 _RETURNS = "'return' outside function"
@@ -450,6 +455,8 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
         hint = hint or _NO_FILE
     elif failure.type == "EOFError" and failure.message == _NO_INPUT:
         hint = 'nobody answers input() here: bind what it asks for to a name before the cell (session["name"] = …)'
+    elif failure.type == "BdbQuit":
+        hint = "nobody steps through code here: print what you want to see"
     elif failure.type == "PermissionError" and cell.kind == "shell":
         hint = "a branch executes no programs: run this in the session it is of, or in another"
     return CellError(
