@@ -8,6 +8,7 @@ import types
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from cellblock.guard.anatomy import holder, lineage, module_of, name_of, namespace
 from cellblock.guard.builtins import Globals
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _AS_THEY_ARE = (
     *(type(None), type(...), type(NotImplemented), int, float, bool, complex, str, bytes, range, slice, property),
-    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, weakref.ref, types.UnionType),
+    *(types.FunctionType, types.BuiltinFunctionType, types.MethodType, weakref.ref, types.UnionType, ZoneInfo),
     *(Stream, LongRange, Module, TypeOfTypes, TypeStandIn),
 )
 _MAKERS = (vars(copyreg)["__newobj__"], vars(copyreg)["__newobj_ex__"], vars(copyreg)["_reconstructor"])

@@ -218,6 +218,7 @@ def _decompress(data: Any, /, wbits: int = zlib.MAX_WBITS, bufsize: int = zlib.D
     return found
 
 
+_DIALECT = names("delimiter doublequote escapechar lineterminator quotechar quoting skipinitialspace strict")
 _HASHES = names("md5 sha1 sha224 sha256 sha384 sha512 blake2b blake2s sha3_224 sha3_256 sha3_384 sha3_512")
 _HASH_TYPES = {type(hashlib.new(name)) for name in ("md5", "sha256", "sha3_256", "blake2b", "blake2s")}
 _HASH_READS = names("update digest hexdigest copy name digest_size block_size")
@@ -307,6 +308,7 @@ AUDITS = (
                 )
                 for kind in (DictReader, csv.DictReader)
             ),
+            TypeAudit(type=type(csv.get_dialect("excel")), reads=_DIALECT, constructable=False),
             *(
                 audit(kind, subclassable=True)
                 for kind in (csv.Dialect, csv.excel, csv.excel_tab, csv.unix_dialect, csv.Error)

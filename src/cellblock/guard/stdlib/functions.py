@@ -291,6 +291,23 @@ def _overload(function: Any) -> Any:
     return overloaded
 
 
+def _fields(name: str) -> Callable[[World], Any]:
+    """`NamedTuple` and `TypedDict`, which are called, and inherited from."""
+
+    def make(world: World) -> Any:
+        real = getattr(typing if world.policy.trusted else hints.OF_CELLS, name)
+
+        def fields(typename: Any, /, *given: Any, **named: Any) -> Any:
+            made = real(plain(typename), *given, **named)
+            type.__setattr__(made, "__module__", "__main__")
+            return world.classes.adopt(made)
+
+        vars(fields)["__mro_entries__"] = lambda bases: real.__mro_entries__((real,))
+        return fields
+
+    return make
+
+
 _NOT_TYPING = names(
     "get_type_hints get_origin get_args ForwardRef get_overloads clear_overloads overload no_type_check "
     "no_type_check_decorator final "
@@ -301,6 +318,7 @@ _REPLACED_TYPING: dict[str, Callable[[World], Any]] = {
     "get_args": lambda world: lambda tp: world.told(hints.of(tp).get_args(tp)),
     "get_type_hints": get_type_hints_of,
     "runtime_checkable": _runtime_checkable,
+    **{name: _fields(name) for name in ("NamedTuple", "TypedDict")},
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import html.parser
 import pathlib
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from itertools import chain
@@ -87,7 +88,7 @@ def _path(name: str) -> Method:
 
     def make(world: World) -> Callable[..., Any]:
         def found(self: Any, /, path: Any, *given: Any, **named: Any) -> Any:
-            if type(path) is str and path.isalnum() and not named and not given:  # of a tag alone C keeps nothing
+            if type(path) is str and not (given or named) and _TAG.fullmatch(path):  # which C looks for by itself
                 return direct(self, path)
             return world.library.module("xml.etree.ElementPath")[name](self, path, *given, **named)
 
@@ -96,6 +97,7 @@ def _path(name: str) -> Method:
     return Method(f"Element.{name}", make)
 
 
+_TAG = re.compile(r"(?:\{[^{}]*+\}|[^][/*@.{}])++")
 _PATHS = ("find", "findall", "findtext", "iterfind")
 
 _PURE = names(

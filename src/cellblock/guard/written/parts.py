@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import hints
-from cellblock.guard.anatomy import exactly, holder, lineage, namespace
+from cellblock.guard.anatomy import exactly, holder, lineage, name_of, namespace
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.signatures import signature_of
@@ -142,18 +142,23 @@ def _no_attributes(world: World) -> Callable[..., Any]:
 
 
 def _os(world: World) -> dict[str, Any]:
-    path, fspath = world.library.part("posixpath"), _as_it_was
-    return {"environ": {}, "path": path, "fspath": fspath, "getpid": lambda: 0, "getcwd": lambda: "/"}
+    path = world.library.part("posixpath")
+    return {"environ": {}, "path": path, "fspath": path.normcase, "getpid": lambda: 0, "getcwd": lambda: "/"}
 
 
 def _paths(world: World) -> dict[str, Any]:
     """Paths as texts, with nothing of where they lead."""
-    names = dict.fromkeys(("abspath", "normcase"), _as_it_was)
-    return {name: exactly(getattr(os.path, name)) for name in ("basename", "splitext")} | names
 
+    def fspath(path: Any) -> Any:
+        if issubclass(type(path), str | bytes):
+            return path
+        where = holder(lineage(type(path)), "__fspath__")
+        if where is None or where in world.host_types:
+            raise TypeError(f"expected str, bytes or os.PathLike object, not {name_of(type(path))}")
+        return namespace(where)["__fspath__"](path)
 
-def _as_it_was(text: Any) -> Any:
-    return text
+    parts = {name: exactly(getattr(os.path, name)) for name in ("basename", "splitext")}
+    return parts | dict.fromkeys(("abspath", "normcase"), fspath)
 
 
 def _threading(world: World) -> dict[str, Any]:
