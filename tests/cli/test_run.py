@@ -137,6 +137,26 @@ def test_what_cannot_be_used_is_named(capsys: pytest.CaptureFixture[str], words:
     assert reason in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_session_that_is_kept_goes_on(cellblock: Cellblock) -> None:
+    kept = ("--session", "q3", "--store", "sqlite:///kept.db")
+    first = b"import os\nn = globals().get('n', 0) + 1\nopen('f', 'a').write('x')\ng = iter(n for n in [1])\n"
+    assert cellblock("run", *kept, "-", stdin=first).returncode == 0
+    done = cellblock("run", *kept, "-", stdin=b"n, open('f').read()")
+    assert (done.returncode, done.stdout) == (0, b"(1, 'x')\n")
+    assert done.stderr == b"cellblock: lost: g: a generator\n"
+    other = cellblock("repl", *kept, "--user", "bob", stdin=b"'n' in globals()\n")
+    assert other.stdout == b"False\n"
+    cleared = cellblock("repl", *kept, stdin=b"n\n:restart\n'n' in globals(), os.path.exists('f')\n")
+    assert cleared.stdout.startswith(b"1\n")
+    assert b"name 'os' is not defined" in cleared.stderr
+    assert cellblock("sessions", "list", "--store", "sqlite:///kept.db", "--all-users").stdout.count(b"q3") == 2
+
+
+def test_options_of_a_kept_session_need_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--user", "ana", "-"]) == 2
+    assert capsys.readouterr().err == "cellblock: --user is for --session NAME\n"
+
+
 @pytest.mark.sampled(0)
 def test_package_that_cannot_be_preloaded_is_a_usage_error(cellblock: Cellblock) -> None:
     done = cellblock("run", "-", "--preload", "no_such_package")

@@ -14,6 +14,7 @@ from cellblock.cli.exits import Unusable
 from cellblock.container import Container
 from cellblock.limits import ExecutionLimits
 from cellblock.session.arguments import python_of
+from cellblock.state import Versioned
 from cellblock.text import whole_number
 from cellblock.url import parsed
 from cellblock.walls import TrustLevel
@@ -60,6 +61,24 @@ def add_session(
     add_network(group)
 
 
+def add_kept(parser: argparse.ArgumentParser) -> None:
+    """Add the options for a session that a store keeps."""
+    add = parser.add_argument_group("a session that is kept").add_argument
+    add("--session", metavar="NAME", help="go on with the session of this name, made if there is none, and keep it")
+    add("--store", type=store_url, metavar="URL", help="where: sqlite:///FILE, … ($CELLBLOCK_STORE, else yours)")
+    add("--user", metavar="USER", help="whose it is (default)")
+
+
+def kept(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of `AsyncSession` for a session that a store keeps, if one is asked for."""
+    if arguments.session is None:
+        for option in ("store", "user"):
+            if getattr(arguments, option) is not None:
+                raise Unusable(f"--{option} is for --session NAME")
+        return {}
+    return {"name": arguments.session, "user": arguments.user or "default", "state": Versioned(arguments.store)}
+
+
 def add_network(parser: Parser, *, private: bool = True) -> None:
     """Add the options for the network, and with `private` those that close it."""
     add = parser.add_argument
@@ -80,7 +99,8 @@ def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Set
     """The session asked for, whose processes start; `output_bytes` of text without `--output`; or `Unusable`."""
     from cellblock.cli.opening import Setup
 
-    return Setup(session(arguments, output_bytes), inputs(arguments))
+    stored = kept(arguments) if hasattr(arguments, "session") else {}
+    return Setup(session(arguments, output_bytes) | stored, inputs(arguments))
 
 
 def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:

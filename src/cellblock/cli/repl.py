@@ -44,8 +44,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "repl",
         usage="cellblock repl [options]",
         description=(
-            "Python at the keyboard, in a new session: no network but what --network lists, no files but its own, "
-            "limits. "
+            "Python at the keyboard, in a new session or one that is kept: no network but what --network lists, no "
+            "files but its own, limits. "
             "A block goes on until it is complete; lines that begin with : are commands (:help lists them), with ! of "
             "the shell. Ctrl-C interrupts a cell and keeps its names. Ctrl-D leaves."
         ),
@@ -59,6 +59,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--pictures", metavar="DIR", help=f"where pictures are saved (at a terminal {_PICTURES}, else they are not)")
     add("--no-history", action="store_true", help="do not read or keep what was typed")
     options.add_session(parser)
+    options.add_kept(parser)
     parser.set_defaults(command=_command)
 
 
@@ -219,10 +220,12 @@ class Console:
         await self._setup.open(self.session, sys.stderr)
 
     async def restart(self) -> None:
-        """Close the session and open a new one: names, cells and files are gone."""
+        """Close the session and open a new one: names, cells and files are gone, also of one that is kept."""
         await self.session.close()
         self._begin()
         await self.open()
+        if self.session.name is not None:
+            await self.session.clear(files=True)
 
     async def cell(self, source: str, kind: Literal["python", "shell"] = "python") -> bool:
         """Run a cell and show it; True if it ended without an error."""

@@ -26,8 +26,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Add the command to the parser."""
     parser = commands.add_parser(
         "run",
-        description="Runs a Python script in a new session: no network but what --network lists, no files but its own, "
-        "limits.",
+        description="Runs a Python script in a new session, or in one that is kept: no network but what --network "
+        "lists, no files but its own, limits.",
         usage="cellblock run [options] FILE|- [-- ARGUMENT ...]",
         epilog=EPILOG,
     )
@@ -37,6 +37,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--cells", action="store_true", help="run the parts between `# %%%%` lines as cells; stop at a failure")
     add("--save", metavar="DIR", help="copy images and files that the script made to this directory")
     options.add_session(parser, f"{options.SHOWN_BYTES}; with --json {_JSON_BYTES}")
+    options.add_kept(parser)
     parser.set_defaults(command=_command)
 
 
