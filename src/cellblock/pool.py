@@ -301,7 +301,13 @@ class SessionPool:
         The caller counts as one of its callers already.
         """
         self._require_open()
-        place: asyncio.Future[_Entry] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        if self._loop not in (None, loop):
+            raise CellblockError(
+                "the pool was used on another event loop", hint="use it as `async with`: each asyncio.run makes a loop"
+            )
+        self._loop = loop
+        place: asyncio.Future[_Entry] = loop.create_future()
         self._line[place] = key, until
         self._hand_out()
         try:

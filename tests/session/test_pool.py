@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -513,3 +514,16 @@ async def _close_under_its_caller(pool: SessionPool, then: Callable[[], None]) -
     async with pool.session("a") as session:
         await session.close()
         then()
+
+
+def test_a_pool_is_used_on_one_loop(tmp_path: Path) -> None:
+    pool = SessionPool(f"sqlite:///{tmp_path}/cells.db")
+
+    async def used() -> None:
+        async with pool.session("q3") as session:
+            await session.run("1")
+
+    asyncio.run(used())
+    with pytest.raises(CellblockError, match="on another event loop"):
+        asyncio.run(used())
+    asyncio.run(pool.close())

@@ -499,7 +499,10 @@ class ProcessKernel(LinkedKernel):
         await self._checkpoints.pids()
         state = self._checkpoints.newest if number is None else self._checkpoints.of(number)
         if state is None or state.memory is None or not state.memory.pid():
-            raise CellblockError("the session has no checkpoint to branch from", hint="run a cell, then try again")
+            raise CellblockError(
+                "the session has no checkpoint to branch from",
+                hint="run a cell, then try again; where it stays so, more processes are needed (ulimit -u, pids.max)",
+            )
         mounts = await to_thread.run_sync(check, spec.mounts) if spec.mounts else ()
         self._family.stir()
         try:
