@@ -245,6 +245,16 @@ def test_weaker_walls_and_mounts_are_never_taken_from_a_log(tmp_path: Path) -> N
         replay(log, mounts={"d": data})
 
 
+@pytest.mark.parametrize("none", [[], ()])
+def test_a_replay_without_a_network_has_none_though_its_agent_has(tmp_path: Path, none: Any) -> None:
+    log = tmp_path / "log.jsonl"
+    code = "```python\nimport os\nfinal_answer('http_proxy' in os.environ or 'HTTP_PROXY' in os.environ)\n```"
+    CodeAgent(ScriptedModel([code])).run("q", log=log)
+    agent = CodeAgent(ScriptedModel([]), network=["127.0.0.1:9"])
+    assert not replay(log, agent=agent).same
+    assert replay(log, agent=agent, network=none).same
+
+
 def test_level_trusted_packages_and_higher_limits_are_never_taken_from_a_log(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     policy = Policy(trusted=["numpy"])

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from cellblock.errors import CellblockError, ModelError
-from cellblock.models import Reply, connect
+from cellblock.models import Reply, ToolRequest, connect
 
 pytestmark = pytest.mark.anyio
 ASKED = [{"role": "user", "content": "hello"}]
@@ -72,6 +72,13 @@ async def test_an_answer_of_another_type_is_refused():
         await connect(Echo({"text": "hello"})).reply(ASKED, [])
     assert str(caught.value) == "Echo.complete returned a dict (return a str or a cellblock.models.Reply)"
     assert caught.value.kind == "malformed"
+
+
+async def test_an_answer_of_many_calls_is_refused():
+    request = ToolRequest("1", "add", {}, "{}")
+    assert len((await connect(Echo(Reply(requests=(request,) * 1_000))).reply(ASKED, [])).requests) == 1_000
+    with pytest.raises(ModelError, match="more than 1,000 tool calls"):
+        await connect(Echo(Reply(requests=(request,) * 1_001))).reply(ASKED, [])
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), TimeoutError("no")])

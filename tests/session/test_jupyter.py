@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from io import StringIO
 from textwrap import dedent
 from types import SimpleNamespace
@@ -183,3 +184,12 @@ def test_a_document_whose_cells_are_run_can_be_written(which: str) -> None:
     new = with_outputs(ODD[which], {}, private="a reason")
     assert new["metadata"]["cellblock"] == {"private": "a reason"}
     assert len(in_order(ODD[which], {})) == len(new["cells"])
+
+
+def test_a_line_of_many_lines_takes_time_by_their_number() -> None:
+    def seconds(lines: int) -> float:
+        began = time.process_time()
+        assert len(_runs("!true\\\n" + "a\\\n" * lines + "b")[1]) >= 2 * lines
+        return time.process_time() - began
+
+    assert seconds(200_000) < 40 * max(seconds(20_000), 0.001)

@@ -129,7 +129,7 @@ async def areplay(
         "trust_level": trust_level,
         "container": container,
     }
-    said = {name: value for name, value in options.items() if value}
+    said = {name: value for name, value in options.items() if value is not None}
     given_alone = {**options, "container": None}  # that may be for the level of the log
     AsyncSession(state=Live(), limits=limits, policy=policy, **given_alone)  # or raise: the caller is wrong, and no log
     pasts = [await past_run(path) for path in logs]

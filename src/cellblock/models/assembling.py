@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cellblock.models.protocol import Reply, Tokens, ToolRequest
+from cellblock.models.protocol import MOST_CALLS, Reply, Tokens, ToolRequest
 from cellblock.text import BadJson, read_json, write_json
 
 _Object = Mapping[str, Any]
@@ -17,7 +17,6 @@ _MOST_CHARS = 4 * 2**20
 """Characters of an answer: several times what any model writes."""
 _PIECE = 16
 """Room that a piece takes beside its characters, and each part of it but the first, in characters."""
-_MOST_CALLS = 1_000
 _MOST_VALUES = 250_000
 """Commas and opening brackets of a JSON text, which has no more values. No model writes so many in an answer."""
 _MOST_DIGITS = 2_000_000
@@ -103,8 +102,8 @@ class Assembly:
             if begun is None:
                 begun = _Call(call.get("index"))
                 self._calls.append(begun)
-                if len(self._calls) > _MOST_CALLS:
-                    raise TooLong(f"the answer has more than {_MOST_CALLS:,} tool calls")
+                if len(self._calls) > MOST_CALLS:
+                    raise TooLong(f"the answer has more than {MOST_CALLS:,} tool calls")
             self._make_room(begun.add(call))
             for key in (begun.index, begun.id, (begun.index, begun.id)):
                 self._newest[key] = begun

@@ -9,7 +9,18 @@ from anyio import CapacityLimiter
 
 from cellblock.errors import ModelError
 from cellblock.hosting import to_thread
-from cellblock.models.protocol import Connected, Message, Model, OnText, Reply, ToolSchema, Unopened, give, within
+from cellblock.models.protocol import (
+    MOST_CALLS,
+    Connected,
+    Message,
+    Model,
+    OnText,
+    Reply,
+    ToolSchema,
+    Unopened,
+    give,
+    within,
+)
 from cellblock.models.retrying import OnRetry, Patience
 from cellblock.text import half_made, line, message_of, type_name
 
@@ -76,6 +87,12 @@ class CalledModel(Unopened):
                 f"{self.name}.complete returned a {type(answer).__name__}",
                 kind="malformed",
                 hint="return a str or a cellblock.models.Reply",
+            )
+        if len(answer.requests) > MOST_CALLS:
+            raise ModelError(
+                f"{self.name}.complete returned more than {MOST_CALLS:,} tool calls",
+                kind="malformed",
+                hint="ask for less, such as by max_tokens",
             )
         give(answer.text, on_text)
         return answer

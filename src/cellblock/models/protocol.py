@@ -23,6 +23,9 @@ ToolSchema = dict[str, Any]
 OnText = Callable[[str], None]
 """A function that is called with the pieces of an answer's text as they come."""
 
+MOST_CALLS = 1_000
+"""Tool calls of an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:

@@ -193,8 +193,10 @@ def _logical(source: str) -> Iterator[tuple[str, bool]]:
     for line in lines:
         begins = not text.is_open
         if begins and _OURS.match(line):
-            while line.endswith("\\") and (more := next(lines, None)) is not None:
-                line = f"{line[:-1]} {more}"
+            parts = [line]
+            while parts[-1].endswith("\\") and (more := next(lines, None)) is not None:
+                parts[-1:] = [parts[-1][:-1], more]
+            line = " ".join(parts)
         else:
             text.add(line)
         yield line, begins
