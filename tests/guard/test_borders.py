@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _strptime
+import contextlib
 import decimal
 import fnmatch
 import gc
@@ -22,6 +23,7 @@ import pytest
 from levels import local_session
 
 from cellblock import ExecutionLimits, Policy, Session, Versioned
+from cellblock.guard.world import World
 from cellblock.policy import RARE
 
 LYING = """
@@ -559,6 +561,38 @@ def test_no_statement_reaches_what_is_not_granted(source: str) -> None:
         assert not cell.ok
         assert "secret" not in (cell.text or "")
         assert cursor.sent == []
+
+
+@pytest.mark.threat("L9")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from typing import *\n@runtime_checkable\nclass P(Protocol):\n    x: int\nP.__annotations__ = {name: int}\n"
+        "isinstance(cursor, P)",
+        "__dataclass_builtins_object__.__setattr__(Text('x'), name, 1)",
+    ],
+)
+def test_names_that_gates_are_asked_about_are_texts(source: str) -> None:
+    world = World(Policy(also=RARE).cls(Cursor, include=["nothing"]), write=lambda *_: None)
+    world.globals["cursor"] = Cursor()
+    name = """
+class Name(Lying):
+    def endswith(self, text): return False
+    def __getitem__(self, at): return ""
+    startswith = removesuffix = endswith
+name = Name("__subclasses__")
+"""
+    with contextlib.suppress(TypeError, AttributeError):
+        for code in world.run(world.cell(LYING + name + source, "<cell>")):
+            eval(code, world.globals)
+    assert {type(one) for sets in (world.gates.reads, world.gates.writes) for one in sets} == {str}
+
+
+def test_copies_of_a_dictionary_of_weak_values_are_such(session: Session) -> None:
+    session.run("import copy, weakref\nclass V: pass\nv = V()\nd = weakref.WeakValueDictionary(a=v)")
+    assert session.run("[sorted(one) for one in (d.copy(), copy.copy(d), copy.deepcopy(d), d | {'b': v})]").value == [
+        ["a"], ["a"], ["a"], ["a", "b"]
+    ]  # fmt: skip
 
 
 def test_words_of_a_shell_are_not_read_from_the_program(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

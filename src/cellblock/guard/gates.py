@@ -224,7 +224,7 @@ class Gates:
             return True
         try:
             for name in names:
-                self.read(value, name)
+                self.read(value, plain(name))
         except AttributeError:
             return False
         return True

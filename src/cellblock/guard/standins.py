@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from abc import ABCMeta
 from collections.abc import Callable, Iterator, Sequence
-from enum import EnumType
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import module_of, name_of
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
     from cellblock.guard.gates import Gates
     from cellblock.guard.world import World
 
-_HINTS = (types.GenericAlias, types.UnionType, type(None))
 LONGEST_RANGE = 5_000_000
 """Numbers that C code may take from a range in one go: about 0.1 s."""
 
@@ -211,10 +208,10 @@ class TypeOfTypes(Single):
         return self._operand(other) | type
 
     def _operand(self, other: Any) -> Any:
-        """A class or another hint, which has no operator of the code's own: that would be handed `type` itself."""
+        """A hint without an operator of the code's own: that would be handed `type` itself."""
         if other is self:
             return type
-        if not any(type(other) is one for one in (type, ABCMeta, EnumType, *_HINTS)):
+        if self._world.classes.own(type(other)):
             raise TypeError(f"unsupported operand type(s) for |: {name_of(type(other))!r} and 'type'")
         return other
 

@@ -89,6 +89,11 @@ class WeakValueDictionary(weakref.WeakValueDictionary):  # type: ignore[type-arg
         self._remove = lambda reference: gone.append(reference.key)
         self.update(other, **named)
 
+    def copy(self) -> WeakValueDictionary:
+        return WeakValueDictionary(self)
+
+    __copy__ = copy
+
 
 WeakValueDictionary.__module__ = "weakref"
 

@@ -205,9 +205,9 @@ class Library:
 
     def put(self, value: Any, name: str, new: Any) -> None:
         """`object.__setattr__`, through the gate."""
-        gates = self._world.gates
+        gates, name = self._world.gates, plain(name)
         if type(value) not in gates.known_writes(name):
-            value = gates.write(value, plain(name))
+            value = gates.write(value, name)
         object.__setattr__(value, name, new)
 
     def _functions(self, module: str) -> dict[str, Any]:
