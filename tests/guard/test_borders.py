@@ -480,6 +480,7 @@ def test_what_is_dropped_runs_nothing_where_it_is_collected(session: Session, so
     [
         "class Q(asyncio.Queue): pass",
         "asyncio.Condition(Lying(1))",
+        "asyncio.Queue(Lying(1))",
         "async def m(): return asyncio.current_task(Lying(1))\nasyncio.run(m())",
         "async def m(): return asyncio.all_tasks(Lying(1))\nasyncio.run(m())",
     ],

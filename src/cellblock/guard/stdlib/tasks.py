@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cellblock.guard.anatomy import exact, name_of
 from cellblock.guard.names import names
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
 
@@ -55,6 +56,30 @@ class Condition(asyncio.Condition):
 
 
 Condition.__module__ = "asyncio.locks"
+
+
+class Queue(asyncio.Queue[Any]):
+    """A queue whose size is a number that compares as numbers do: it is asked also while a queue is let go of."""
+
+    def __init__(self, maxsize: Any = 0) -> None:
+        size = exact(maxsize)
+        if type(size) not in (int, float, bool):
+            raise TypeError(f"maxsize is to be a number, not {name_of(type(maxsize))}")
+        super().__init__(size)
+
+
+class PriorityQueue(Queue, asyncio.PriorityQueue[Any]):
+    """The same, which gives the least first."""
+
+
+class LifoQueue(Queue, asyncio.LifoQueue[Any]):
+    """The same, which gives the newest first."""
+
+
+_QUEUES = {kind.__name__: kind for kind in (Queue, PriorityQueue, LifoQueue)}
+for _kind in _QUEUES.values():
+    _kind.__module__ = "asyncio.queues"
+
 _TASK = names("cancel cancelled done result exception remove_done_callback get_name set_name uncancel cancelling")
 
 
@@ -87,8 +112,13 @@ def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
 AUDITS = (
     ModuleAudit(
         name="asyncio",
-        members=_ASYNC - names("gather wait_for shield as_completed current_task all_tasks Condition"),
-        instead={"Condition": Condition, **{name: _of_this_loop(name) for name in ("current_task", "all_tasks")}},
+        members=_ASYNC - names("gather wait_for shield as_completed current_task all_tasks Condition")
+        - _QUEUES.keys(),
+        instead={
+            "Condition": Condition,
+            **_QUEUES,
+            **{name: _of_this_loop(name) for name in ("current_task", "all_tasks")},
+        },
         replaced={"run": _run, **{name: _waiting(name) for name in ("gather", "wait_for", "shield", "as_completed")}},
         types=(
             TypeAudit(type=asyncio.Task, reads=_TASK, replaced=_done(asyncio.Task), constructable=False),
@@ -104,6 +134,7 @@ AUDITS = (
                 if isinstance(kind, type)
             ),
             replace(audit(asyncio.Condition), type=Condition),
+            *(replace(audit(getattr(asyncio, name)), type=kind) for name, kind in _QUEUES.items()),
         ),
         note="no loops, threads, processes or sockets; a class over a queue would run where that is let go of",
     ),
