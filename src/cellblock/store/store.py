@@ -77,10 +77,10 @@ def _reopened(parts: StoreUrl) -> Database:
     """A database that has been open before."""
     if parts.kind == "sqlite" and not os.path.exists(parts.location):
         raise StoreError(f"the store {parts.location} is not there any more", hint="what was not read of it is lost")
-    return _database(parts, None)
+    return _database(parts)
 
 
-def _database(parts: StoreUrl, memory: tuple[str, int] | None) -> Database:
+def _database(parts: StoreUrl, memory: tuple[str, int] | None = None) -> Database:
     if parts.kind == "postgresql":
         from cellblock.store.postgres import PostgresDatabase
 
