@@ -245,6 +245,23 @@ def test_weaker_walls_and_mounts_are_never_taken_from_a_log(tmp_path: Path) -> N
         replay(log, mounts={"d": data})
 
 
+def test_functions_that_a_policy_grants_are_not_called_by_a_replay(tmp_path: Path) -> None:
+    log, paid = tmp_path / "log.jsonl", []
+
+    def pay(to: str) -> str:
+        paid.append(to)
+        return to
+
+    code = "```python\nimport math\nfinal_answer(pay('ana'))\n```"
+    own = CodeAgent(ScriptedModel([code]), policy=Policy(modules=["math"]).fn(pay))
+    assert own.run("q", log=log).value == "ana"
+    with pytest.raises(LogError, match="the policy grants pay, which a replay would call"):
+        replay(log, agent=own)
+    done = replay(log, agent=own, policy=Policy(modules=[]))
+    assert any("math" in one.replayed for one in done.differences)
+    assert paid == ["ana"]
+
+
 @pytest.mark.parametrize("none", [[], ()])
 def test_a_replay_without_a_network_has_none_though_its_agent_has(tmp_path: Path, none: Any) -> None:
     log = tmp_path / "log.jsonl"

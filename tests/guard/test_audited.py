@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from runner import guarded
 
+from cellblock.errors import CellblockError
+from cellblock.guard.audits import STANDARD
+from cellblock.guard.world import World
 from cellblock.policy import Policy
 
 
@@ -123,3 +126,21 @@ def test_the_hosts_abstract_classes_stay_as_they_are() -> None:
 def test_the_classes_behind_an_enumeration_are_not_told() -> None:
     """L3."""
     assert guarded("import enum\nclass C(enum.Enum):\n    A = 1\nC.mro()").error == "SecurityError"
+
+
+@pytest.mark.parametrize("name", sorted(STANDARD))
+def test_a_module_is_granted_alone(name: str) -> None:
+    """With what its own source imports, which the policy does not name and cells cannot import."""
+    world = World(Policy(modules=[name]), write=lambda *_: None)
+    for code in world.run(world.cell(f"import {name}\nfrom {name} import *", "<cell>")):
+        eval(code, world.globals)
+    other = "math" if name != "math" else "cmath"
+    with pytest.raises(CellblockError):
+        world.cell(f"import {other}", "<cell>")
+
+
+def test_a_package_of_a_granted_module_has_that_alone() -> None:
+    world = World(Policy(modules=["collections.abc"]), write=lambda *_: None)
+    for code in world.run(world.cell("import collections.abc\nnames = dir(collections)", "<cell>")):
+        eval(code, world.globals)
+    assert [one for one in world.globals["names"] if not one.startswith("_")] == ["abc"]

@@ -299,7 +299,14 @@ def _agent_for(
         names = ("trust_level", "walls", "mounts", "network", "container", "preload")
         said = {**{name: own[name] for name in names if own[name]}, **said}
         options = _options(path, run, said, limits or agent._workplace.limits, done)
-    workplace = agent._workplace.afresh(ExecutionLimits(**options.pop("limits")), **options)
+    workplace = agent._workplace.afresh(ExecutionLimits(**options.pop("limits")), policy, **options)
+    own_policy = workplace.registry.policy
+    if options["trust_level"] != "local" and own_policy is not None and own_policy.functions:
+        granted = ", ".join(grant.name for grant in own_policy.functions)
+        raise LogError(
+            f"the policy grants {line(granted)}, which a replay would call",
+            hint="make them tools of the agent, which the log answers for; or give policy= without them",
+        )
     replaying = _Replaying.like(agent, workplace, done)
     replaying.verify_completion, replaying.on_limit = run["verify"], "return"
     return replaying

@@ -51,9 +51,11 @@ class Workplace:
         self._session: AsyncSession | None = None
         self._running = anyio.Lock()
 
-    def afresh(self, limits: ExecutionLimits, **options: Any) -> Workplace:
-        """Another one, with a live session of its own, other limits, and these options in place of its own."""
-        return Workplace(self.registry, limits, state=Live(), name=None, options={**self.options, **options})
+    def afresh(self, limits: ExecutionLimits, policy: Policy | None, **options: Any) -> Workplace:
+        """Another one, with a live session of its own, other limits, and these in place of its own options and policy.
+        """
+        registry = self.registry if policy is None else self.registry.under(policy)
+        return Workplace(registry, limits, state=Live(), name=None, options={**self.options, **options})
 
     @finalizer
     def __del__(self) -> None:

@@ -39,7 +39,12 @@ def grants(policy: Policy, name: str) -> bool:
         return True
     if not audited(name):
         return False
-    return policy.modules is None or any(name == one or name.startswith(one + ".") for one in policy.modules)
+    return policy.modules is None or any(_leads(one, name) or _leads(name, one) for one in policy.modules)
+
+
+def _leads(package: str, name: str) -> bool:
+    """True for a module itself, and for what is in it."""
+    return name == package or name.startswith(package + ".")
 
 
 class Importer:
@@ -143,7 +148,11 @@ class Importer:
             return {one: getattr(real, one).optional for one in _FUTURE}
         audit = audit_of(name)
         if not members and audit is not None:
-            members = self._audited(audit)
+            modules = self._policy.modules
+            if modules is None or any(_leads(one, name) for one in modules):
+                return self._audited(audit)
+            within = {one[len(name) + 1 :].partition(".")[0] for one in modules if _leads(name, one)}
+            return {one: self.module(f"{name}.{one}") for one in within & audit.submodules}
         return members
 
     def _audited(self, audit: ModuleAudit) -> dict[str, object]:
@@ -173,7 +182,15 @@ class Importer:
         return members | self._inner(audit)
 
     def _inner(self, audit: ModuleAudit) -> dict[str, object]:
-        return {one: self.module(f"{audit.name}.{one}") for one in audit.submodules}
+        return {one: self._submodule(f"{audit.name}.{one}") for one in audit.submodules}
+
+    def _submodule(self, name: str) -> Module:
+        """A module within one whose members are asked for: by library code maybe, of which no policy knows."""
+        return self.module(name) if grants(self._policy, name) else Module(name, self._audited_of(name))
+
+    def _audited_of(self, name: str) -> dict[str, object]:
+        audit = audit_of(name)
+        return {} if audit is None else self._audited(audit)
 
     def _granted(self, real: ModuleType, grant: Any) -> dict[str, object]:
         """The members of a host's module: its functions, classes and plain values. Other modules are left out."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from copy import copy
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,12 @@ class Registry:
             self._tell_of(self.policy)
         for tool in listed(tools):
             self.tool(tool)
+
+    def under(self, policy: Policy) -> Registry:
+        """The same capabilities under another policy."""
+        other = copy(self)
+        other.policy = policy
+        return other
 
     def tool(self, function: Any) -> None:
         """Register a function that is called with copies, whatever the level."""
