@@ -411,6 +411,21 @@ def read_json(text: str | bytes, *, deepest: int = DEEPEST, halves: bool = False
         raise BadJson(_TOO_DEEP) from None
 
 
+_MOST_VALUES = 250_000
+"""Commas and opening brackets of a JSON text of a model, which has no more values. No model writes so many at once."""
+_MOST_DIGITS = 2_000_000
+"""Digits of the same: long numbers take their reader as long as fifty values."""
+
+
+def too_much(text: str | bytes) -> str:
+    """What JSON text of a model has more of than is read, as its reader holds all threads; "" for nothing."""
+    for what, marks, most in (("values", ",[{", _MOST_VALUES), ("digits", "0123456789", _MOST_DIGITS)):
+        counted: Any = (one.encode() if isinstance(text, bytes) else one for one in marks)
+        if sum(map(text.count, counted)) > most:
+            return f"{most:,} {what}"
+    return ""
+
+
 _TOO_DEEP = "it is nested too deeply"
 
 

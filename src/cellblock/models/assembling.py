@@ -10,17 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cellblock.models.protocol import MOST_CALLS, Reply, Tokens, ToolRequest
-from cellblock.text import BadJson, read_json, write_json
+from cellblock.text import BadJson, read_json, too_much, write_json
 
 _Object = Mapping[str, Any]
 _MOST_CHARS = 4 * 2**20
 """Characters of an answer: several times what any model writes."""
 _PIECE = 16
 """Room that a piece takes beside its characters, and each part of it but the first, in characters."""
-_MOST_VALUES = 250_000
-"""Commas and opening brackets of a JSON text, which has no more values. No model writes so many in an answer."""
-_MOST_DIGITS = 2_000_000
-"""Digits of a JSON text: long numbers take their reader as long as fifty values."""
 _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 
 
@@ -206,10 +202,8 @@ class _Call:
 
 def read_piece(text: str | bytes) -> object:
     """Value of a piece's JSON text. Raises `BadJson`, and before anything is read `TooLong` where it has too much."""
-    for what, marks, most in (("values", ",[{", _MOST_VALUES), ("digits", "0123456789", _MOST_DIGITS)):
-        counted: Any = (one.encode() if isinstance(text, bytes) else one for one in marks)
-        if sum(map(text.count, counted)) > most:
-            raise TooLong(f"a piece of the answer has more than {most:,} {what}")
+    if much := too_much(text):
+        raise TooLong(f"a piece of the answer has more than {much}")
     return read_json(text)
 
 

@@ -14,7 +14,7 @@ from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.session.files import listing
 from cellblock.session.record import MOST_NOTE, within
 from cellblock.session.unreached import in_a_line
-from cellblock.text import BadJson, bounded, line, read_json, text_of, valid
+from cellblock.text import BadJson, bounded, line, read_json, text_of, too_much, valid
 from cellblock.tools.schema import Callee
 
 if TYPE_CHECKING:
@@ -180,6 +180,8 @@ def _read(arguments: str | Mapping[str, Any]) -> object:
         return bounded(arguments)
     if len(arguments) > _MOST_ARGUMENTS:
         raise BadJson(f"they have more than {_MOST_ARGUMENTS:,} characters")
+    if much := too_much(arguments):
+        raise BadJson(f"they have more than {much}")
     return read_json(arguments or "{}")
 
 
