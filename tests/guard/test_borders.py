@@ -394,6 +394,8 @@ import collections, csv, decimal, hashlib, io, itertools, math, random, secrets,
         "round(10**5, {}(-200_000_000))",
         "(1).to_bytes({}(1_500_000_000), 'big')",
         "itertools.tee([1], {}(200_000_000))",
+        "itertools.product('ab', repeat={}(10**8))",
+        "itertools.combinations('ab', {}(10**8))",
         "setattr(decimal.getcontext(), 'prec', {}(500_000_000))",
     ],
 )
@@ -552,6 +554,10 @@ class Cursor:
         "def g(): yield from cursor\nx = g()\nnext(x)\nx.throw(ValueError)",
         "async def g(): return await cursor\nx = g()\nx.send(None)\nx.send('DROP')",
         "import types\ntypes.MappingProxyType(cursor).get('x')",
+        "import types\ntypes.MappingProxyType[str, int](cursor).get('x')",
+        "import types\ntypes.MappingProxyType(types.GenericAlias(cursor, int)).get('x')",
+        "import xml.etree.ElementTree as ET\nclass E:\n    def __getattribute__(self, name):\n"
+        "        return ET.Element if name == '__class__' else cursor.get\nET.tostring(E())",
         "from typing import *\n@runtime_checkable\nclass P(Protocol):\n    sent: list\nassert isinstance(cursor, P)",
     ],
 )
@@ -562,6 +568,19 @@ def test_no_statement_reaches_what_is_not_granted(source: str) -> None:
         assert not cell.ok
         assert "secret" not in (cell.text or "")
         assert cursor.sent == []
+
+
+@pytest.mark.threat("L2")
+@pytest.mark.parametrize("by", ["def g(): yield from given()", "async def g(): return await given()"])
+def test_what_is_sent_to_an_object_without_a_grant_is_refused(by: str) -> None:
+    cursor = Cursor()
+
+    def given() -> Cursor:
+        return cursor
+
+    with local_session(policy=Policy(also=RARE).fn(given)) as session:
+        assert not session.run(by + "\nx = g()\nx.send(None)\nx.send('DROP')").ok
+    assert cursor.sent == []
 
 
 @pytest.mark.threat("L9")

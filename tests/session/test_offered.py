@@ -72,7 +72,9 @@ def test_of_a_large_file_only_what_is_shown_is_read(session: Session) -> None:
         ("run_python", "{", "error: the arguments are no JSON: "),
         ("run_python", "[1]", "error: the arguments are no JSON object but list"),
         pytest.param(
-            "run_python", '{"code": [' + "1," * 300_000 + "1]}", "error: the arguments are no JSON: they have more than",
+            "run_python",
+            '{"code": [' + "1," * 300_000 + "1]}",
+            "error: the arguments are no JSON: they have more than",
             id="many",
         ),
         pytest.param(

@@ -90,7 +90,9 @@ class Calls:
         elif issubclass(kind, type):
             return self._class(value)
         elif issubclass(kind, types.GenericAlias):
-            self(_origin(value))
+            origin = _origin(value)
+            if (checked := self(origin)) is not origin and origin is types.MappingProxyType:
+                return checked
         elif issubclass(kind, _ALIASES):
             self(held(value)["__origin__"])
         elif issubclass(kind, functools.partial):

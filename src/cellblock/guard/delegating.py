@@ -7,15 +7,25 @@ what is sent goes to a method that is called by its name: of an object of the ho
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, lineage, name_of
+from cellblock.guard.anatomy import holder, lineage, name_of, namespace
 from cellblock.guard.signals import Ending
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _FORWARDED = frozenset(("send", "throw", "close"))
+
+
+_WAITED_BY = (*_FORWARDED, "__await__", "__aiter__")
+
+
+def _is_written(kind: type, name: str) -> bool:
+    """True if a class has a method of this name that is written in Python."""
+    where = holder(lineage(kind), name)
+    return where is not None and type(namespace(where)[name]) is FunctionType
 
 
 class Delegate:
@@ -46,8 +56,11 @@ class Delegating:
         self._world = world
 
     def _decides(self, kind: type) -> bool:
-        """True if a class of the code's own, or one that the host granted, says how its objects are waited for."""
-        return self._world.classes.own(kind) or kind in self._world.host_types
+        """True if a class of the code's own, or of the host's, says how its objects are waited for."""
+        world = self._world
+        if world.classes.own(kind) or kind in world.host_types:
+            return True
+        return kind not in world.types and any(_is_written(kind, name) for name in _WAITED_BY)
 
     def iterated(self, value: Any) -> Any:
         """Iterator for `yield from value`."""

@@ -220,6 +220,8 @@ class Gates:
 
     def shows(self, value: Any, names: Iterable[str]) -> bool:
         """True if each of some names may be read on an object of the host's; of another, it is up to that."""
+        if issubclass(type(value), types.GenericAlias):
+            return self.shows(_origin(value), names)  # which its attributes are those of
         if not self._inherits(type(value)):
             return True
         try:

@@ -113,6 +113,7 @@ def _filtering(name: str) -> Callable[..., Iterator[Any]]:
 def _repeat(object: Any, times: int | None = None) -> Iterator[Any]:
     if times is None:
         return ticking(itertools.repeat(object))
+    times = sizes.counted(times)
     found = itertools.repeat(object, times)
     return found if times <= _QUICK else ticking(found)
 
@@ -121,7 +122,8 @@ def _many(function: Any, number: Callable[..., float]) -> Callable[..., Iterator
     """A function that makes so `number` of combinations."""
 
     def bounded(*given: Any, **named: Any) -> Iterator[Any]:
-        pools = [one if isinstance(one, int) or one is None else _pool(one) for one in given]
+        given, named = tuple(map(sizes.counted, given)), {name: sizes.counted(one) for name, one in named.items()}
+        pools = [one if type(one) in (int, bool) or one is None else _pool(one) for one in given]
         for size in (*given, *named.values()):
             if type(size) is int and size > sizes.MAX_ITEMS:
                 raise MemoryError(f"combinations of {size:,} items [size]")

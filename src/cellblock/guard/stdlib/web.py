@@ -59,7 +59,7 @@ _NAMES: tuple[Any, ...] = (str, ElementTree.QName, type(ElementTree.Comment), ty
 
 def _of_texts(element: Any) -> Any:
     """A tree with nothing but texts and names in it, whose methods the library calls by name."""
-    if not isinstance(element, ElementTree.Element):
+    if not issubclass(type(element), ElementTree.Element):
         raise TypeError(f"expected an Element, not {name_of(type(element))}")
     for one in element.iter():
         parts: tuple[Any, ...] = (one.tag, one.text, one.tail, *chain.from_iterable(one.items()))
@@ -72,9 +72,10 @@ def _of_texts(element: Any) -> Any:
 
 
 def _indent(tree: Any, space: str = "  ", level: int = 0) -> None:
+    space, level = exact(space), exact(level)
     if level * len(space) > _WIDEST:
         raise MemoryError(f"{level * len(space):,} characters of space [size]")
-    ElementTree.indent(_of_texts(tree), exact(space), exact(level))
+    ElementTree.indent(_of_texts(tree), space, level)
 
 
 def _tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
