@@ -91,7 +91,7 @@ class Calls:
             return self._class(value)
         elif issubclass(kind, types.GenericAlias):
             origin = _origin(value)
-            if (checked := self(origin)) is not origin and origin is types.MappingProxyType:
+            if (checked := self(origin)) is not origin:
                 return checked
         elif issubclass(kind, _ALIASES):
             self(held(value)["__origin__"])

@@ -66,13 +66,15 @@ class PostgresDatabase:
         self._patience = _PATIENCE
 
     def select(self, sql: str, *parameters: Value) -> list[Row]:
-        while True:
+        for _ in tries(LOCK_SECONDS):
             with self._connection() as connection:
                 try:
                     return _Transaction(connection, self._where).rows(sql, *parameters)
-                except StoreError:  # where the server ended the connection, another is tried
+                except StoreError as error:  # where the server ended the connection, another is tried
                     if not connection.broken:
                         raise
+                    broken = error
+        raise broken
 
     def once(self, sql: str, *parameters: Value) -> int:
         with self._connection() as connection:
