@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _MISSING, _ABSENT = object(), object()
 _MOST_TEXTS = 2000
-"""Programs of texts that library code makes, which are kept."""
+_LONGEST_KEPT = 10_000
+"""Programs of texts that library code makes, which are kept, and the characters of one."""
 _texts: dict[str, Program] = {}
 _subclasses: Callable[[type], list[type]] = vars(type)["__subclasses__"]
 
@@ -59,9 +60,11 @@ def _program_of(text: str) -> Program:
     """The program of a text that library code made, kept by what it says."""
     found = _texts.get(text)
     if found is None:
+        found = check(text, filename="<string>", plain=True)
         if len(_texts) >= _MOST_TEXTS:
             _texts.clear()
-        found = _texts[text] = check(text, filename="<string>", plain=True)
+        if len(text) <= _LONGEST_KEPT:
+            _texts[text] = found
     return found
 
 
@@ -78,7 +81,6 @@ class Library:
         self._spaces: dict[str, dict[str, Any]] = {}
         self._by_globals: dict[int, str] = {}
         self._parts: dict[str, Any] = {}
-        self._linked: set[int] = set()
         self._files: set[str] = set()
 
     def spelled(self) -> dict[str, Any]:
@@ -102,7 +104,7 @@ class Library:
             program = _program(name)
             self._world.ending.excused += perf_counter() - began
             self._files.add(program.filename)
-            self._link(program)
+            self._world.link(program)
             if program.body is not None:
                 eval(program.body, found)
             for one, make in GIVEN.get(name, {}).items():
@@ -157,7 +159,7 @@ class Library:
     def execute(self, text: str, globals: Any = None, locals: Any = None, /) -> None:
         """`exec` of library code: a text runs among the world's own names, and reaches what a cell does."""
         program = _program_of(plain(text))
-        self._link(program)
+        self._world.link(program)
         if program.body is not None:
             eval(program.body, self._world.globals, {} if locals is None else locals)
 
@@ -255,8 +257,3 @@ class Library:
         if module in ("functools", "dataclasses"):
             found |= {"getattr": getattr, "hasattr": hasattr, "setattr": setattr, "exec": self.execute}
         return found
-
-    def _link(self, program: Program) -> None:
-        if id(program) not in self._linked:
-            self._world.link(program)
-            self._linked.add(id(program))
