@@ -44,7 +44,7 @@ def open_store(url: str | None = None, *, quota: Quota = DEFAULT_QUOTA, lease_se
     finally:
         del url  # no frame of an error holds it
     if parts.kind == "sqlite":  # this directory's, wherever the process goes
-        parts = replace(parts, location=os.path.normpath(absolute(parts.location, StoreError)))
+        parts = replace(parts, location=os.path.realpath(absolute(parts.location, StoreError)))
     memory = ("memory", next(_memories))
 
     def opened() -> Store:
