@@ -140,6 +140,8 @@ PROGRAMS = {
     "functions over arrays": HEAD
     + "f = np.vectorize(lambda x, y: x if x > y else y)\nprint(f([1, 5], [3, 2]), np.apply_along_axis(sum, 0, np.eye(2)), np.fromiter((i * i for i in range(4)), int))\n"
     "print(np.frompyfunc(lambda x: x + 1, 1, 1)([1, 2]), np.piecewise(np.arange(3.), [[True, False, False]], [9, lambda x: x * 2]), np.einsum('ij,jk->ik', np.eye(2), np.ones((2, 2))))",
+    "combinations of arrays": HEAD
+    + "import itertools\na = np.array([1, 2, 3])\nprint(len([*itertools.product(a, np.array([4]))]), [*itertools.combinations(a, np.int64(2))][0] == (1, 2), len([*itertools.permutations(a)]))",
     "signals and polynomials": HEAD
     + "print(np.fft.rfft([1, 0, 0, 0]).real, np.convolve([1, 2], [1, 1]), np.polynomial.Polynomial([1, 2])(3), np.roots([1, -3, 2]))\n"
     "from numpy.polynomial import polynomial as P\nfrom numpy.lib.stride_tricks import sliding_window_view\nprint(P.polyval(2, [1, 1]), sliding_window_view(np.arange(4), 2).sum(axis=1), np.gradient([1., 4., 9.]))",

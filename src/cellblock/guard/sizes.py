@@ -52,7 +52,10 @@ def counted(value: Any) -> Any:
     kind = type(value)
     if kind is int or not hasattr(kind, "__index__"):
         return value
-    found = operator.index(value)
+    try:
+        found = operator.index(value)
+    except TypeError:  # no number after all, as an array of several is none
+        return value
     return found if type(found) is bool else int.__pos__(found)
 
 
@@ -187,14 +190,11 @@ def _require_ratio(*numbers: Any) -> None:
 def room(size: Any) -> Any:
     """The argument of `bytes` or `bytearray`: where that is a number, no more than a text may hold."""
     kind = type(size)
-    if kind is not int:
-        if hasattr(kind, "__bytes__") or hasattr(kind, "__buffer__") or not hasattr(kind, "__index__"):
-            return size
-        try:
-            size = operator.index(size)
-        except TypeError:  # no number after all, as an array of several is none
-            return size
-    bear(size)
+    if hasattr(kind, "__bytes__") or hasattr(kind, "__buffer__"):
+        return size
+    size = counted(size)
+    if type(size) is int or type(size) is bool:
+        bear(size)
     return size
 
 

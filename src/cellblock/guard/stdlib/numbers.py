@@ -267,10 +267,10 @@ def _samples(world: Any, distribution: Any) -> Callable[..., list[float]]:
 
 def _few_bits(name: str, count: Any, per: int) -> int:
     """A count of what is drawn, each of so many bits, that can be borne."""
-    count = counted(operator.index(count))
-    if count * per > MAX_BITS:
-        raise OverflowError(f"{name}() of {count:,} [size]")
-    return int(count)
+    found: int = counted(operator.index(count))
+    if found * per > MAX_BITS:
+        raise OverflowError(f"{name}() of {found:,} [size]")
+    return found
 
 
 def _bits(name: str, per: int) -> Callable[[Any], object]:
