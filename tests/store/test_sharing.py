@@ -96,6 +96,17 @@ def test_programs_take_turns_with_a_session(tmp_path: Path) -> None:
         assert (session["n"], session.resumed and session.resumed.lost) == (24, ())
 
 
+def test_a_link_and_the_file_that_it_leads_to_are_one_database(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "cells.db")
+    with open_store(f"sqlite:///{tmp_path}/link.db") as store:
+        store.hold("ana", "q3").release()
+        before = len(database._open)
+        with open_store(f"sqlite:///{tmp_path}/cells.db") as other:
+            assert len(database._open) == before
+            assert [session.name for session in other.sessions()] == ["q3"]
+    assert not [*tmp_path.glob("link.db-*")]
+
+
 def test_spellings_of_a_path_are_one_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with open_store("sqlite:///cells.db") as store:
