@@ -418,7 +418,7 @@ _MOST_DIGITS = 2_000_000
 
 
 def too_much(text: str | bytes) -> str:
-    """What JSON text of a model has more of than is read, as its reader holds all threads; "" for nothing."""
+    """The bound that JSON text of a model exceeds, as "250,000 values"; "" for none. Its reader holds all threads."""
     for what, marks, most in (("values", ",[{", _MOST_VALUES), ("digits", "0123456789", _MOST_DIGITS)):
         counted: Any = (one.encode() if isinstance(text, bytes) else one for one in marks)
         if sum(map(text.count, counted)) > most:

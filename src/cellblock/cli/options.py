@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,12 +95,16 @@ def add_network(parser: Parser, *, private: bool = True) -> None:
         )  # fmt: skip
 
 
-def setup(arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES) -> Setup:
-    """The session asked for, whose processes start; `output_bytes` of text without `--output`; or `Unusable`."""
+def setup(
+    arguments: argparse.Namespace, output_bytes: int = SHOWN_BYTES, more: Mapping[str, Any] | None = None
+) -> Setup:
+    """The session asked for, whose processes start; `output_bytes` of text without `--output`; or `Unusable`.
+
+    `more` are other arguments of `AsyncSession`.
+    """
     from cellblock.cli.opening import Setup
 
-    stored = kept(arguments) if hasattr(arguments, "session") else {}
-    return Setup(session(arguments, output_bytes) | stored, inputs(arguments))
+    return Setup({**session(arguments, output_bytes), **(more or {})}, inputs(arguments))
 
 
 def session(arguments: argparse.Namespace, output_bytes: int) -> dict[str, Any]:

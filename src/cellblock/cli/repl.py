@@ -67,7 +67,8 @@ def _command(arguments: argparse.Namespace) -> int:
     from cellblock.executors.system import require_linux
 
     require_linux("cellblock repl")
-    console = Console(options.setup(arguments), arguments.pictures, at_terminal=sys.stdin.isatty())
+    setup = options.setup(arguments, more=options.kept(arguments))
+    console = Console(setup, arguments.pictures, at_terminal=sys.stdin.isatty())
     with PromptCtrlC() as ctrl_c:
         try:
             return _Prompt(console, ctrl_c, keeps_history=not arguments.no_history).run()

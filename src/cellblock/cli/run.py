@@ -47,7 +47,8 @@ def _command(arguments: argparse.Namespace) -> int:
     if name.endswith(".ipynb"):
         raise Unusable(f"{name} is a notebook (cellblock notebook run {name})")
     script = "" if name == "-" else source.decode(source.read(name), name)
-    setup = options.setup(arguments, _JSON_BYTES if arguments.json else options.SHOWN_BYTES)
+    output_bytes = _JSON_BYTES if arguments.json else options.SHOWN_BYTES
+    setup = options.setup(arguments, output_bytes, options.kept(arguments))
     if name == "-":  # while processes start
         script = source.decode(source.read_stdin(), "stdin")
     import anyio

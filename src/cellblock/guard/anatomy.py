@@ -45,6 +45,12 @@ def holder(classes: Iterable[type], name: str) -> type | None:
     return None
 
 
+def kind_of(kind: type, name: str) -> type | None:
+    """The type of what a class defines, or inherits, under a name; None where there is nothing."""
+    where = holder(lineage(kind), name)
+    return None if where is None else type(_DICT(where)[name])
+
+
 def held(value: Any) -> dict[str, Any]:
     """Attributes that an object itself holds, whatever its class says of `__dict__`."""
     for kind in lineage(type(value)):

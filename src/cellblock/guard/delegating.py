@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, lineage, name_of, namespace
+from cellblock.guard.anatomy import holder, kind_of, lineage, name_of
 from cellblock.guard.signals import Ending
 
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ _FORWARDED = frozenset(("send", "throw", "close"))
 
 
 _WAITED_BY = (*_FORWARDED, "__await__", "__aiter__")
-
-
-def _is_written(kind: type, name: str) -> bool:
-    """True if a class has a method of this name that is written in Python."""
-    where = holder(lineage(kind), name)
-    return where is not None and type(namespace(where)[name]) is FunctionType
 
 
 class Delegate:
@@ -60,7 +54,7 @@ class Delegating:
         world = self._world
         if world.classes.own(kind) or kind in world.host_types:
             return True
-        return kind not in world.types and any(_is_written(kind, name) for name in _WAITED_BY)
+        return kind not in world.types and any(kind_of(kind, name) is FunctionType for name in _WAITED_BY)
 
     def iterated(self, value: Any) -> Any:
         """Iterator for `yield from value`."""

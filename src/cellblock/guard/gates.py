@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import spelling
-from cellblock.guard.anatomy import exact, held, holder, lineage, module_of, name_of, namespace, plain
+from cellblock.guard.anatomy import exact, held, holder, kind_of, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.bounded import OF_MODULES
 from cellblock.guard.calls import MAKERS
 from cellblock.guard.names import (
@@ -119,8 +119,8 @@ class Gates:
                 for kind, audit in audits.items()
                 if plain in audit.reads
                 and not issubclass(kind, type)
-                and (plain is name or (plain not in audit.writes and _kind_of(kind, plain) in _METHODS))
-                and (kind not in self._world.host_types or _kind_of(kind, plain) is types.FunctionType)
+                and (plain is name or (plain not in audit.writes and kind_of(kind, plain) in _METHODS))
+                and (kind not in self._world.host_types or kind_of(kind, plain) is types.FunctionType)
             )
 
     def known_writes(self, name: str) -> set[type]:
@@ -312,7 +312,7 @@ class Gates:
 
     def _calls_own(self, value: Any, kind: type, name: str) -> bool:
         """True if a name of instances of a class of the code's own is a function of its own, and nothing hides it."""
-        if _kind_of(kind, name) is not types.FunctionType:
+        if kind_of(kind, name) is not types.FunctionType:
             return False
         classes = lineage(kind)
         hidden = name in held(value) or any(kind in self._stored.get(one, ()) for one in (name, ""))
@@ -782,12 +782,6 @@ _METHODS = (
     types.FunctionType, types.MethodDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
     types.WrapperDescriptorType, staticmethod, classmethod,
 )  # fmt: skip
-
-
-def _kind_of(kind: type, name: str) -> type | None:
-    """The type of what a class defines, or inherits, under a name; None where there is nothing."""
-    where = holder(lineage(kind), name)
-    return None if where is None else type(namespace(where)[name])
 
 
 def _family(kind: type) -> Iterable[type]:

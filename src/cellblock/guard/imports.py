@@ -186,11 +186,7 @@ class Importer:
 
     def _submodule(self, name: str) -> Module:
         """A module within one whose members are asked for: by library code maybe, of which no policy knows."""
-        return self.module(name) if grants(self._policy, name) else Module(name, self._audited_of(name))
-
-    def _audited_of(self, name: str) -> dict[str, object]:
-        audit = audit_of(name)
-        return {} if audit is None else self._audited(audit)
+        return self.module(name) if grants(self._policy, name) else Module(name, self.inside(name))
 
     def _granted(self, real: ModuleType, grant: Any) -> dict[str, object]:
         """The members of a host's module: its functions, classes and plain values. Other modules are left out."""

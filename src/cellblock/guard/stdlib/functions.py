@@ -272,15 +272,18 @@ def _asking(world: World, kind: Any) -> Any:
 
 
 def _runtime_checkable(world: World) -> Callable[[type], type]:
-    kinds = {type(typing.Protocol): _asking(world, type(typing.Protocol)) for typing in hints.BOTH}
+    kinds = hints.each(lambda typing: type(typing.Protocol))
+    asking: dict[type, Any] = {}
 
     def runtime_checkable(cls: Any) -> type:
         if not isinstance(cls, type) or not world.classes.own(cls):
             raise denied("only protocols of the code's own can be made checkable", "store")
         of_cells = hints.OF_CELLS.Protocol in lineage(cls)
         checkable: Any = (hints.OF_CELLS if of_cells else typing).runtime_checkable(cls)
-        if (asking := kinds.get(type(cls))) is not None:
-            checkable.__class__ = asking
+        if any(type(cls) is kind for kind in kinds):
+            if type(cls) not in asking:
+                asking[type(cls)] = _asking(world, type(cls))
+            checkable.__class__ = asking[type(cls)]
         return checkable  # type: ignore[no-any-return]
 
     return runtime_checkable
