@@ -41,9 +41,10 @@ A, B, C = (address_of(text) for text in (b"a", b"b", b"c"))
         ("sqlite:///~/cells.db", "sqlite", os.path.expanduser("~/cells.db"), "", ""),
         ("memory:", "memory", "", "", ""),
         ("memory:?objects=s3://bucket/cells", "memory", "", "", "s3://bucket/cells"),
-        ("postgresql://ana@db:5433/cells", "postgresql", "postgresql://ana@db:5433/cells", "cellblock", ""),
+        ("postgresql://ana@db:5433/cells", "postgresql", "postgresql://ana@db:5433/cells?connect_timeout=10",
+         "cellblock", ""),
         ("postgres://ana:x@db/cells?schema=team_1&sslmode=require&objects=gs://b", "postgresql",
-         "postgresql://ana:x@db/cells?sslmode=require", "team_1", "gs://b"),
+         "postgresql://ana:x@db/cells?connect_timeout=10&sslmode=require", "team_1", "gs://b"),
     ],
 )  # fmt: skip
 def test_url_is_taken_apart(url: str, kind: str, location: str, schema: str, objects: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from postgres_server import Server
@@ -94,3 +97,25 @@ def test_server_that_is_not_there_does_not_answer(host: str) -> None:
     with pytest.raises(StoreError, match="does not answer") as caught:
         open_store(f"postgresql://u@{host}")
     assert caught.value.hint == _AWAY
+
+
+@contextmanager
+def _stopped(store: Store) -> Iterator[None]:
+    """Have what serves the next statement stand still, as a server does behind a network that swallows all."""
+    pid = int(str(store._database.select("SELECT pg_backend_pid()::text")[0][0]))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_server_that_says_nothing_any_more_is_left(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cellblock.store.postgres._SILENT", 1.0)
+    monkeypatch.setattr("cellblock.store.postgres._SILENT_LEFT", 1.0)
+    with open_store(postgres_url) as store:
+        with _stopped(store), pytest.raises(StoreError, match="went away while it was written to") as caught:
+            store._database.once("DELETE FROM sessions WHERE id = ?", -1)
+        assert caught.value.hint == _AWAY
+        with _stopped(store):
+            assert store._database.now() > 0, "what only reads is asked of another"

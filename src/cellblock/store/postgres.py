@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cellblock.errors import StoreError
 from cellblock.patience import LOCK_SECONDS, patience, tries
@@ -30,6 +31,10 @@ _IDLE = 4
 _PATIENCE = 10.0
 """Seconds for which a server that was there is tried again, as it may be restarting."""
 _LOCK_SECONDS = LOCK_SECONDS
+_SILENT = LOCK_SECONDS + 30.0
+"""Seconds for which a statement is waited for while the server says nothing: it gives up locks before."""
+_SILENT_LEFT = 5.0
+"""The same where nobody waits for what comes of it."""
 _MIGRATING = 0x63656C6C
 """The advisory lock under which tables are made."""
 
@@ -55,7 +60,7 @@ class PostgresDatabase:
         self._where = f"the store {url.shown}"
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._idle: list[psycopg.Connection[Row]] = []
+        self._idle: list[_Connection] = []
         self._closed = False
         self._patience = 0.0
         try:
@@ -140,7 +145,7 @@ class PostgresDatabase:
         return found
 
     @contextmanager
-    def _connection(self) -> Iterator[psycopg.Connection[Row]]:
+    def _connection(self) -> Iterator[_Connection]:
         if self._closed:
             raise StoreError(f"{self._where} was closed")
         if os.getpid() != self._pid:
@@ -164,7 +169,7 @@ class PostgresDatabase:
                 connection.close()
             self._put_back(connection)
 
-    def _put_back(self, connection: psycopg.Connection[Row]) -> None:
+    def _put_back(self, connection: _Connection) -> None:
         idle = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
         with self._lock:
             if idle and not self._closed and len(self._idle) < _IDLE:
@@ -172,7 +177,7 @@ class PostgresDatabase:
                 return
         connection.close()
 
-    def _connect(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> _Connection:
         for _ in tries(self._patience):
             try:
                 return self._connected()
@@ -182,9 +187,9 @@ class PostgresDatabase:
                 last = error
         raise last
 
-    def _connected(self) -> psycopg.Connection[Row]:
+    def _connected(self) -> _Connection:
         connection = _by_driver(
-            lambda: psycopg.connect(self._url.location, autocommit=True, application_name="cellblock"), self._where
+            lambda: _Connection.connect(self._url.location, autocommit=True, application_name="cellblock"), self._where
         )
         encoding = connection.info.parameter_status("server_encoding")
         if encoding not in ("UTF8", None):
@@ -236,7 +241,7 @@ the URL, and so are never repeated."""
 _PARAMETER = " has a parameter that libpq does not take"
 
 
-def _by_driver(act: Callable[[], _Result], where: str, connection: psycopg.Connection[Row] | None = None) -> _Result:
+def _by_driver(act: Callable[[], _Result], where: str, connection: _Connection | None = None) -> _Result:
     """Security border: act by the driver, whose errors may hold passwords in words and frames, and end here.
 
     StoreError in words of our own.
@@ -270,7 +275,7 @@ def _milliseconds(seconds: float) -> str:
     return str(max(1, int(seconds * 1e3)))
 
 
-def _lives(connection: psycopg.Connection[Row]) -> bool:
+def _lives(connection: _Connection) -> bool:
     """True if the server has not closed an idle connection: it would have something to read then."""
     import select
 
@@ -282,8 +287,31 @@ def _lives(connection: psycopg.Connection[Row]) -> bool:
     return False
 
 
+class _Connection(psycopg.Connection[Row]):
+    """A connection that ends where the server has said nothing for too long, as behind a network that swallows all."""
+
+    def wait(self, gen: Generator[Any, Any, _Result], *arguments: Any, **named: Any) -> _Result:
+        return super().wait(self._attended(gen), *arguments, **named)
+
+    def _attended(self, steps: Generator[Any, Any, _Result]) -> Generator[Any, Any, _Result]:
+        """The steps of an exchange, of which the driver resumes the next when there is something, and now and then."""
+        heard = time.monotonic()
+        ready = None
+        try:
+            while True:
+                ready = yield steps.send(ready)
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > max(_SILENT_LEFT, patience(_SILENT)):
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError("the server says nothing")
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+
+
 class _Transaction:
-    def __init__(self, connection: psycopg.Connection[Row], where: str) -> None:
+    def __init__(self, connection: _Connection, where: str) -> None:
         self._connection = connection
         self._where = where
 

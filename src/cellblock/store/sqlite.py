@@ -53,7 +53,7 @@ _INDEX_HEADER = 20
 """Bytes of the log's index that end with the number of pages of the log that are read."""
 _OLDEST = (3, 35, 0)
 _PAGES_AT_ONCE = 256
-_GROWTH = 2**16
+_GROWTH = 2**17
 """Bytes: more than a file grows by at once."""
 
 _Result = TypeVar("_Result")
@@ -553,7 +553,10 @@ _PUT_BACK = "put its file and the one that ends in -wal back, or close the sessi
 _LOG_GONE = "its log, the file that ends in -wal, was deleted while it is open"
 _FORK = "close it there before, start processes with multiprocessing's spawn, or fork while nothing is saved"
 _REOPEN = "close it there: the last that has it saves what the log held"
-_REOPEN_ALL = "close it in all programs, and look at what it holds: what this program wrote last may not be in it"
+_REOPEN_ALL = (
+    "close it in all programs, and look at what it holds: what this program wrote last may not be in it. A program that"
+    " copies the file while it has it open, or reads it by another SQLite library, takes the locks off it"
+)
 _OPENS = "its directory must exist, and be writable for this user"
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),

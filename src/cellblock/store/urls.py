@@ -22,6 +22,8 @@ _HINT = (
     "use one of sqlite:///relative.db, sqlite:////absolute.db, postgresql://user@host/database, memory:,"
     " with / ? # @ : % of a password as %2F %3F %23 %40 %3A %25"
 )
+_CONNECTING = {"connect_timeout": "10"}
+"""Seconds that a server of PostgreSQL has for a new connection, where a URL does not say."""
 _SET = "set CELLBLOCK_STORE to a URL"
 
 
@@ -102,9 +104,9 @@ def _is_bucket(url: Url | None) -> bool:
     return url is not None and url.password is None and not url.options and (url.user is None or container)
 
 
-def _location(url: Url, options: Mapping[str, str]) -> str:
+def _location(url: Url, options: dict[str, str]) -> str:
     user = "" if url.user is None else quote(url.user, safe="")
     password = "" if url.password is None else ":" + quote(url.password, safe="")
     at = "@" if user or password else ""
-    query = urlencode(options, quote_via=quote)
-    return f"postgresql://{user}{password}{at}{url.host}{url.path}{query and '?'}{query}"
+    query = urlencode(_CONNECTING | options, quote_via=quote)
+    return f"postgresql://{user}{password}{at}{url.host}{url.path}?{query}"
