@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -179,3 +180,31 @@ def test_what_a_damaged_log_loses_is_told(at: float | None, tmp_path: Path, capl
     assert [one for one in told if "transactions of its log are damaged" in one] == list(told)
     assert bool(told) is (at is not None)
     assert ("damaged and left out" in caplog.text) is (at is not None)
+
+
+def test_file_with_two_names_is_refused(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/cells.db"):
+        pass
+    os.link(tmp_path / "cells.db", tmp_path / "other.db")
+    for name in ("cells.db", "other.db"):
+        with pytest.raises(StoreError, match="has two names, and a log beside each"):
+            open_store(f"sqlite:///{tmp_path}/{name}")
+    (tmp_path / "other.db").unlink()
+    with open_store(f"sqlite:///{tmp_path}/cells.db"):
+        pass
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs util-linux's unshare")
+def test_file_that_is_mounted_alone_is_refused(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/cells.db"):
+        pass
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "cells.db").touch()
+    program = (
+        "import subprocess\nfrom cellblock.store import open_store\n"
+        "subprocess.run(['mount', '--bind', 'cells.db', 'there/cells.db'], check=True)\n"
+        "open_store('sqlite:///there/cells.db')"
+    )
+    mounting = ["unshare", "--map-root-user", "--mount", sys.executable, "-c", program]
+    found = subprocess.run(mounting, cwd=tmp_path, capture_output=True, text=True)
+    assert "is a file that is mounted alone" in found.stderr

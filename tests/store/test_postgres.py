@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -119,3 +120,44 @@ def test_server_that_says_nothing_any_more_is_left(postgres_url: str, monkeypatc
         assert caught.value.hint == _AWAY
         with _stopped(store):
             assert store._database.now() > 0, "what only reads is asked of another"
+
+
+@pytest.fixture
+def pooler(postgres: Server) -> Iterator[str]:
+    """The URL of what stands before a server and gives it another number, as poolers of connections do."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_UNIX) as server:
+
+        def pass_on() -> None:
+            client, _ = listener.accept()
+            server.connect(f"{postgres.directory}/.s.PGSQL.5432")
+            with client:
+                while True:
+                    ready, _, _ = select.select([client, server], [], [])
+                    if not (data := ready[0].recv(65_536)):
+                        return
+                    if ready[0] is client:
+                        server.sendall(data)
+                        continue
+                    before, found, after = data.partition(b"K\0\0\0\x0c")
+                    client.sendall(before + found + b"\0\0\0\7" + after[4:] if found else data)
+
+        thread = threading.Thread(target=pass_on)
+        thread.start()
+        yield f"postgresql://cellblock@127.0.0.1:{listener.getsockname()[1]}/postgres?sslmode=disable"
+        thread.join()
+
+
+def test_pooler_that_may_give_each_statement_to_another_server_is_refused(pooler: str) -> None:
+    with pytest.raises(StoreError, match="is behind a pooler of connections") as caught:
+        open_store(pooler)
+    assert caught.value.hint.startswith("name the server itself in the URL")
+
+
+def test_what_a_server_sets_for_connections_changes_nothing(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    monkeypatch.setenv("PGOPTIONS", "-c default_transaction_isolation=serializable")
+    with open_store(postgres_url) as store, store.hold("ana", "日本") as session:
+        session.append({"begun": "日本"})
+        assert [row.name for row in store.sessions("ana")] == ["日本"]
+        with store._database.writing() as transaction:
+            assert transaction.rows("SELECT current_setting('transaction_isolation')") == [("read committed",)]

@@ -188,8 +188,9 @@ class PostgresDatabase:
         raise last
 
     def _connected(self) -> _Connection:
+        settings: dict[str, Any] = {"application_name": "cellblock", "client_encoding": "UTF8"}
         connection = _by_driver(
-            lambda: _Connection.connect(self._url.location, autocommit=True, application_name="cellblock"), self._where
+            lambda: _Connection.connect(self._url.location, autocommit=True, **settings), self._where
         )
         encoding = connection.info.parameter_status("server_encoding")
         if encoding not in ("UTF8", None):
@@ -199,8 +200,16 @@ class PostgresDatabase:
                 hint="make one, and name it in the URL: createdb --template=template0 --encoding=UTF8 NAME",
             )
         transaction = _Transaction(connection, self._where)
+        if transaction.rows("SELECT pg_backend_pid()") != [(connection.info.backend_pid,)]:
+            connection.close()
+            raise StoreError(
+                f"{self._where} is behind a pooler of connections, such as PgBouncer, which may give each statement to"
+                " another one",
+                hint="name the server itself in the URL: a store keeps few connections, for all its sessions",
+            )
         transaction.rows(
-            "SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false)",
+            "SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),"
+            " set_config('default_transaction_isolation', 'read committed', false)",
             f'"{self._schema}"',
             _milliseconds(_LOCK_SECONDS),
         )

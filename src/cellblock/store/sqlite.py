@@ -211,10 +211,27 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} was in use when this process was forked from another", hint=_FORK)
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
+        if self._path is not None and not self._read_only:
+            self._require_one_name(self._path)
         try:
             return _retried(lambda: self._prepared(migrations))
         except _NotAlone:
             raise StoreError(f"{self._where} is open elsewhere, too, and {_LOG_GONE}", hint=_REOPEN) from None
+
+    def _require_one_name(self, path: str) -> None:
+        """Refuse a file that has two names, and so two places for the log: who opens it by the one does not see what
+        was written by the other, and writes over it.
+        """
+        if os.stat(path).st_nlink > 1:
+            raise StoreError(
+                f"{self._where} has two names, and a log beside each: neither would hold what is written by the other",
+                hint="remove its other names (`find DIRECTORY -samefile FILE` tells them), or give the store a copy",
+            )
+        if _mount(path) != _mount(os.path.dirname(path)):
+            raise StoreError(
+                f"{self._where} is a file that is mounted alone, and the log beside it would stay behind",
+                hint="mount the directory that it is in",
+            )
 
     def _prepared(self, migrations: Migrations) -> sqlite3.Connection:
         self._require_log()
@@ -693,6 +710,20 @@ def file_identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return (status.st_dev, status.st_ino)
+
+
+def _mount(path: str) -> str:
+    """The number of the mount that a path is on; "" where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)  # whose closing takes no locks off the file
+    try:
+        with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as file:
+            return next((line for line in file if line.startswith("mnt_id:")), "")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def _as_text(data: bytes) -> str | bytes:
