@@ -304,3 +304,13 @@ def test_session_is_used_on_no_event_loop_but_of_asyncio(tmp_path: Path) -> None
     _run(session.open)
     assert _run(lambda: session.run("7")).value == 7
     _run(session.close)
+
+
+def test_loop_whose_tasks_are_made_by_the_program() -> None:
+    async def main() -> list[object]:
+        asyncio.get_running_loop().set_task_factory(lambda loop, coroutine: asyncio.Task(coroutine, loop=loop))
+        async with AsyncSession() as session:
+            died = (await session.run("import os; os.kill(os.getpid(), 9)")).error
+            return [died is not None and died.type, (await session.run("1")).value]
+
+    assert _run(main) == ["ProcessDied", 1]

@@ -393,3 +393,17 @@ def test_forked_copy_of_the_process_cannot_write(url: str) -> None:
             assert b"was opened by the process this one was forked from" in told.read()
         assert held.journal() == []
         held.release()
+
+
+_IN_ANOTHER = """
+import ctypes, os
+from cellblock.store.lease import namespace
+before = namespace("pid")
+assert ctypes.CDLL(None).unshare(0x10000000 | 0x20000000) == 0  # of users and of processes, for the children
+child = os.fork()
+os._exit(namespace("pid") == before) if not child else os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_namespace_of_processes_is_that_of_this_process() -> None:
+    assert subprocess.run([sys.executable, "-c", _IN_ANOTHER]).returncode == 0

@@ -289,6 +289,28 @@ def test_store_opened_without_its_place_says_what_is_missing(tmp_path: Path) -> 
         assert store.read("ana", "q3").get(data) == noise
 
 
+def test_nothing_is_put_into_another_directory_than_the_first(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db?objects={tmp_path}/objects"
+    noise = [random.Random(seed).randbytes(500_000) for seed in range(3)]
+    with open_store(url) as store, store.hold("ana", "q3") as held:
+        with held.batch() as batch:
+            first = batch.put(noise[0])
+            batch.commit(kind="cell", trees={}, detail={"it": blobs(first)})
+        (tmp_path / "objects").rename(tmp_path / "elsewhere")  # as when its disk is not mounted
+        with held.batch() as batch, pytest.raises(StoreError, match="has nothing of this store") as caught:
+            batch.put(noise[1])
+            batch.commit(kind="cell", trees={}, detail={"it": blobs(first)})
+        assert caught.value.hint.startswith("see that its volume is mounted")
+        with pytest.raises(StoreDamaged, match="is missing from") as missing:
+            held.get(first)
+        assert missing.value.hint == caught.value.hint
+        (tmp_path / "elsewhere").rename(tmp_path / "objects")
+        with held.batch() as batch:
+            second = batch.put(noise[2])
+            batch.commit(kind="cell", trees={}, detail={"it": blobs(second)})
+        assert [held.get(first), held.get(second)] == [noise[0], noise[2]]
+
+
 @pytest.mark.threat("D2")
 @pytest.mark.parametrize("key", ["../../etc/passwd", "/etc/passwd", "a/../../b", "a//b", ".", ""])
 def test_key_that_leads_out_of_the_directory_is_refused(tmp_path: Path, key: str) -> None:

@@ -25,7 +25,7 @@ async def unbroken(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """
     caller, context = threading.Event(), copy_context()
     context.run(left.set, (*left.get(), caller))
-    work = asyncio.create_task(function(), context=context)
+    work = context.run(asyncio.create_task, function())
     asyncio._unregister_task(work)  # `asyncio.run` cancels every task that it knows, and waits for the caller's
     cancelled = None
     try:

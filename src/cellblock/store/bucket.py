@@ -80,6 +80,10 @@ class BucketPlace:
             raise StoreError(f"{what}: it is missing")
         return key
 
+    def has(self, directory: str) -> bool:
+        """True: a bucket is the provider's, and no other comes to be in its place."""
+        return True
+
     def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
         what = f"an object cannot be read from {self._shown}"
 

@@ -222,7 +222,6 @@ def boot() -> str:
         return ""
 
 
-@cache
 def namespace(kind: str) -> str:
     """The namespace of this process: `pid`, in which pids mean what they say, or `time`, whose monotonic clock is one;
     containers of one kernel may have one each. "" where it cannot be told.

@@ -161,6 +161,8 @@ class ObjectTable:
     def _put_outside(self, packed: Packed) -> Packed:
         if self._place is None or len(packed.body) < LARGE:
             return packed
+        if not self._place.has(self.prefix) and self._database.select("SELECT 1 FROM objects WHERE place <> '' LIMIT 1"):
+            raise StoreError(f"{self._place} has nothing of this store, which has objects there", hint=_PLACE_GONE)
         return replace(packed, place=self._place.put(f"{self.prefix}/{packed.address}", packed.body))
 
     def _delete_bodies(self, keys: Iterable[str]) -> None:
@@ -178,7 +180,10 @@ class ObjectTable:
             )
         body = self._place.get(packed.place, packed.length)
         if body is None:
-            raise StoreDamaged(f"object {packed.address} is missing from {self._place}", address=packed.address)
+            hint = "" if self._place.has(self.prefix) else _PLACE_GONE
+            raise StoreDamaged(
+                f"object {packed.address} is missing from {self._place}", hint=hint, address=packed.address
+            )
         return replace(packed, body=body)
 
     def _stored(self, objects: Sequence[Packed]) -> list[str]:
@@ -208,6 +213,7 @@ class ObjectTable:
             return [one.place for one in objects if one.place and one.address in there]
 
 
+_PLACE_GONE = "see that its volume is mounted, and that ?objects= names the directory that the store was given first"
 _SELECT = "SELECT address, codec, length, body, place FROM objects WHERE user_id = ? AND"
 _INSERT = (
     "INSERT INTO objects (user_id, address, codec, length, stored, condemned, place, body)"

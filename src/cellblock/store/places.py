@@ -37,6 +37,9 @@ class Place(Protocol):
     def put(self, prefix: str, body: bytes) -> str:
         """Keep some bytes under a new key that begins with `prefix`; durable when it returns."""
 
+    def has(self, directory: str) -> bool:
+        """False if nothing was ever put under this directory's name, as on a disk that is not mounted."""
+
     def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
         """The bytes of a key; None if there is none, or what lies there is no object of at most so many bytes."""
 
@@ -109,6 +112,9 @@ class DirectoryPlace:
             private_directory(os.path.dirname(path))
             write_private(path, body)
         return key
+
+    def has(self, directory: str) -> bool:
+        return os.path.isdir(self._file(directory))
 
     def get(self, key: str, most: int = sys.maxsize) -> bytes | None:
         what = f"an object cannot be read from {self._path}"

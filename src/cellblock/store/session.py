@@ -185,7 +185,9 @@ class StoredSession:
             found = first_referrer(self._database, self._objects, self._id, address)
             where = f"; {found} needs it" if found else ""
             raise StoreDamaged(
-                f"{damage.args[0]}{where}", hint="cellblock sessions verify lists all that is lost", address=address
+                f"{damage.args[0]}{where}",
+                hint=damage.hint or "cellblock sessions verify lists all that is lost",
+                address=address,
             ) from None
 
 

@@ -574,7 +574,7 @@ _REOPEN_ALL = (
     "close it in all programs, and look at what it holds: what this program wrote last may not be in it. A program that"
     " copies the file while it has it open, or reads it by another SQLite library, takes the locks off it"
 )
-_OPENS = "its directory must exist, and be writable for this user"
+_OPENS = "its directory must exist, and that, the file and those beside it be writable for this user"
 _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
