@@ -10,9 +10,15 @@ LEAST = 8
 """Characters from which on a value is a secret, and so is a part of it: local servers are given "ollama", "EMPTY"."""
 MASK = "***"
 
+_NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTHORIZATION", re.IGNORECASE)
 _UNIT = re.compile(r"(?:%|\\x|\\u00)([0-9A-Fa-f]{2})|.", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}")
 _STANDARD = str.maketrans("-_", "+/")
+
+
+def is_secret(name: object) -> bool:
+    """True if a value under this name is secret."""
+    return isinstance(name, str) and _NAMED.search(name) is not None
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:

@@ -465,7 +465,8 @@ async def test_a_query_in_the_url_is_sent_to_the_endpoint_and_neither_logged_nor
             reply, *errors = await model.reply(ASKED, []), await failing(model), await failing(model)
     assert reply.text == "a"
     assert [asked.path for asked in server.asked] == ["/v1/chat/completions" + query.replace("ü", "%C3%BC")] * 3
-    assert [asked.path for asked in other.asked] == ["/v1/chat/completions"]
+    assert other.asked == [], "what was said goes to no other server"
+    assert "sends requests on to another server" in str(errors[1])
     assert f"{server.url}/chat/completions" in caplog.text
     shown = [caplog.text, repr(model), *map(shown_by, errors)]
     assert [text for text in shown if KEY in unquote(text) or "2024" in text] == []
@@ -545,8 +546,11 @@ async def test_a_refusal_in_an_odd_charset_is_the_same_refusal(endpoint):
         ([{"tool_calls": [{"index": n} for n in range(1_001)]}], "the answer has more than 1,000 tool calls"),
         ([{"content": "x" * 9_000_000}], "the answer has more bytes than are read"),
         ([{"other": "x" * 4_000_000}] * 17, "the answer has more bytes than are read"),
+        ([{"tool_calls": [{"index": 0, "function": {"name": "x" * 1_001}}]}], "the answer has a name of more than 1,000"
+         " characters"),
+        ([{"tool_calls": [{"index": 0, "id": "x" * 1_001}]}], "the answer has a name of more than 1,000 characters"),
     ],
-    ids=["text", "reasoning", "arguments", "calls", "a piece", "all else"],
+    ids=["text", "reasoning", "arguments", "calls", "a piece", "all else", "name", "id"],
 )  # fmt: skip
 async def test_an_answer_without_end_is_refused_and_not_asked_for_again(endpoint, retries, pieces, said):
     lines = [f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode() for delta in pieces]
@@ -581,6 +585,27 @@ async def test_an_answer_in_one_burst_leaves_the_event_loop_to_other_tasks(endpo
         took = await longest_turn(ask)
     assert told[0].text == " word" * body.count(WORD)
     assert took < 0.1
+
+
+async def test_a_long_answer_is_told_in_pieces(endpoint, longest_turn):
+    text = "x" * 2_000_000
+    whole = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode()
+    with ModelServer([Raw(200, {"content-type": "application/json"}, whole)]) as server:
+        model, told = endpoint(server, patience={"retries": 0}), []
+
+        async def ask():
+            await model.reply(ASKED, [], told.append)
+
+        assert await longest_turn(ask) < 0.1
+    assert "".join(told) == text
+    assert max(map(len, told)) < 100_000
+
+
+async def test_an_answer_that_is_whole_counts_however_its_connection_ends(endpoint, retries):
+    lines = ('data: {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}', "")
+    with ModelServer([Stream(lines, hang=True)]) as server:
+        reply = await endpoint(server, patience={"timeout_seconds": 1}).reply(ASKED, [])
+    assert (reply.text, reply.attempts, retries) == ("a", 1, [])
 
 
 def _delta(**delta):

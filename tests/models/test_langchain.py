@@ -19,6 +19,8 @@ from langchain_core.language_models.fake_chat_models import (
 )
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import RunnableLambda
+from pydantic import SecretStr
 
 pytestmark = pytest.mark.anyio
 ASKED = [{"role": "user", "content": "hello?"}]
@@ -170,6 +172,36 @@ async def test_what_it_raises_is_the_cause_of_a_model_error(error, kind):
     with pytest.raises(ModelError, match=f"chunked-1 raised {type(error).__name__}: ") as caught:
         await connect(chunked(AIMessageChunk("a"), error)).reply(ASKED, [])
     assert (caught.value.kind, caught.value.__cause__) == (kind, error)
+
+
+class Keyed(FakeListChatModel):
+    """Its provider repeats what it is given as a key."""
+
+    api_key: SecretStr
+
+    async def _astream(self, messages, stop=None, run_manager=None, **kwargs):
+        if messages:
+            raise RuntimeError("no such key: sk-0123456789abcdef, and no such token: tk-0123456789")
+        yield
+
+
+@pytest.mark.threat("D3")
+@pytest.mark.parametrize(
+    "within",
+    [
+        lambda model: model.bind(access_token="tk-0123456789"),
+        lambda model: model.with_retry(stop_after_attempt=1).with_config(tags=["a"]),
+        lambda model: FakeListChatModel(responses=[]).with_fallbacks([model.with_fallbacks([model])]),
+        lambda model: RunnableLambda(lambda asked: asked) | model,
+    ],
+    ids=["bound", "tried again", "a fallback", "in a row"],
+)
+async def test_a_key_of_a_model_within_another_is_not_shown(within):
+    model = within(Keyed(responses=["a"], api_key="sk-0123456789abcdef"))
+    with pytest.raises(ModelError) as caught:
+        await connect(model).reply(ASKED, [])
+    assert "no such key: ***" in str(caught.value) or "no such key" not in str(caught.value)
+    assert "0123456789abcdef" not in str(caught.value)
 
 
 async def test_it_is_waited_for_as_long_as_was_said():

@@ -176,7 +176,7 @@ async def test_a_recording_that_is_damaged_anywhere_answers_or_is_told_by_its_li
 @pytest.mark.threat("L9")
 async def test_an_answer_that_no_json_holds_is_recorded_as_what_it_is_nearest_to(tmp_path):
     path = tmp_path / "run.jsonl"
-    odd = Reply(requests=(ToolRequest("1", "f", {"a": 10**5000, "b": {1, 2}}, ""),))
+    odd = Reply(requests=(ToolRequest("1", "f", {"a": 10**4000, "b": {1, 2}}, ""),))
     await record(ScriptedModel([odd]), path).reply(asking("a"), [])
     reply = await replayed(path).reply(asking("a"), [])
     assert reply.requests[0].arguments["b"] == "{1, 2}"

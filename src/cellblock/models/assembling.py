@@ -15,6 +15,8 @@ from cellblock.text import BadJson, read_json, too_much, write_json
 _Object = Mapping[str, Any]
 _MOST_CHARS = 4 * 2**20
 """Characters of an answer: several times what any model writes."""
+_LONGEST_WORD = 1_000
+"""Characters of a name, an id, or a reason to finish."""
 _PIECE = 16
 """Room that a piece takes beside its characters, and each part of it but the first, in characters."""
 _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
@@ -74,7 +76,7 @@ class Assembly:
         )
 
     def _take(self, told: _Object, part: str) -> str:
-        self._model = _text(told.get("model")) or self._model
+        self._model = _word(told.get("model")) or self._model
         if usage := _mapping(told.get("usage")):
             self.tokens = _tokens(usage)
             self.is_whole = self.is_whole or not (_list(told.get("choices")) or self._finish == "error")
@@ -82,7 +84,7 @@ class Assembly:
         for choice in map(_mapping, self._parts(told.get("choices"))):
             if choice.get("index") in (0, None):  # nobody asks for more than one
                 added += self._take_message(_mapping(choice.get(part)), whole=part == "message")
-                if finish := _text(choice.get("finish_reason")):
+                if finish := _word(choice.get("finish_reason")):
                     self._finish, self.is_whole = finish, finish != "error"
         return added
 
@@ -140,7 +142,7 @@ class Assembly:
         Some endpoints number every call 0 and tell them apart by id; some give neither, and mean the last one; some
         give all the same id, or send each at once.
         """
-        index, id_ = told.get("index"), _text(told.get("id"))
+        index, id_ = told.get("index"), _word(told.get("id"))
         begins = bool(_function(told).get("name"))
         if isinstance(index, int):
             call = self._newest.get(index)
@@ -169,8 +171,8 @@ class _Call:
     def add(self, told: _Object) -> str:
         """Take a piece; what it adds to the arguments."""
         function = _function(told)
-        self.id = self.id or _text(told.get("id"))
-        self._name = self._name or _text(function.get("name"))
+        self.id = self.id or _word(told.get("id"))
+        self._name = self._name or _word(function.get("name"))
         arguments = function.get("arguments")
         added = write_json(arguments) if isinstance(arguments, dict) else _text(arguments)
         if added:
@@ -181,7 +183,7 @@ class _Call:
     def is_before(self, told: _Object) -> bool:
         """True if the call is complete, and a piece with a name is of the next one."""
         function = _function(told)
-        another = self._name != _text(function.get("name")) or bool(self._arguments and function.get("arguments"))
+        another = self._name != _word(function.get("name")) or bool(self._arguments and function.get("arguments"))
         return bool(self._name) and another and not (self._open or self._in_text)
 
     def _follow(self, added: str) -> None:
@@ -244,3 +246,11 @@ def _list(value: object) -> list[object]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _word(value: object) -> str:
+    """A text that is short. Raises `TooLong`."""
+    text = _text(value)
+    if len(text) > _LONGEST_WORD:
+        raise TooLong(f"the answer has a name of more than {_LONGEST_WORD:,} characters")
+    return text

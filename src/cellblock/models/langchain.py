@@ -9,12 +9,12 @@ from typing import Any
 
 from cellblock.errors import ModelError, needing
 from cellblock.hosting.to_thread import LARGE, off_loop
-from cellblock.masking import masked
+from cellblock.masking import is_secret, masked
 from cellblock.models.assembling import Assembly, TooLong, arguments_of
 from cellblock.models.failures import LONGEST, MOST_READ, is_too_long
 from cellblock.models.protocol import Message, OnText, Reply, Tokens, ToolSchema, Unopened, within
-from cellblock.models.streaming import Turn
-from cellblock.text import bounded, half_made, line, message_of, text_of, valid
+from cellblock.models.streaming import Turn, give
+from cellblock.text import bounded, half_made, line, message_of, text_of
 
 with needing("langchain", "LangChain's models cannot be used", partial(ModelError, kind="setup")):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -39,6 +39,7 @@ _KINDS: dict[str, ModelFailure] = {
 _MOST_SAID = 10_000
 _MOST_LOOKS = 3_000_000
 """Comparisons of parts with one another, about 0.1 µs each."""
+_MOST_PARTS = 10_000
 _PART = 16
 """Bytes for which a part of a message counts, or a character."""
 _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "tool_use": "tool_calls"}
@@ -69,10 +70,8 @@ class LangChainModel(Unopened):
         try:
             with within(self._timeout, self.name):
                 while (piece := await self._next(pieces)) is not None:
-                    size = _PART * len(piece.content) if isinstance(piece, AIMessageChunk) else LARGE
-                    text = await off_loop(size, answer.add, piece)
-                    if text and on_text is not None:
-                        on_text(valid(text))
+                    text = await off_loop(_size(piece), answer.add, piece)
+                    await give(text, on_text, turn)
                     await turn.end_if_long()
                 reply = await off_loop(LARGE, answer.reply)
         except TooLong as error:
@@ -106,12 +105,35 @@ class LangChainModel(Unopened):
         return piece
 
     def _secrets(self) -> list[str]:
-        found = (getattr(value, "get_secret_value", None) for value in getattr(self._model, "__dict__", {}).values())
-        return [text_of(reveal(), max_chars=MOST_READ) for reveal in found if callable(reveal)]
+        """What the model, those that it stands before, and what they are bound to hold as secrets."""
+        found, seen, waiting = list[str](), set[int](), [self._model]
+        while waiting and len(seen) < _MOST_PARTS:
+            part = waiting.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if callable(reveal := getattr(part, "get_secret_value", None)):
+                found.append(text_of(reveal(), max_chars=MOST_READ))
+            elif isinstance(part, Mapping):
+                found += [one for name, one in part.items() if isinstance(one, str) and is_secret(name)]
+                waiting += [one for one in part.values() if not isinstance(one, str)]
+            elif isinstance(part, list | tuple):
+                waiting += part
+            elif isinstance(part, Runnable):
+                waiting.append(vars(part))
+        return found
 
     @half_made
     def __repr__(self) -> str:
         return f"LangChainModel({self.name})"
+
+
+def _size(piece: BaseMessage) -> int:
+    """How much there is of a piece."""
+    if not isinstance(piece, AIMessageChunk):
+        return LARGE
+    calls = piece.tool_call_chunks
+    return _PART * (len(piece.content) + len(calls) + sum(len(call["args"] or "") for call in calls))
 
 
 def _message(told: Message) -> BaseMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from string import punctuation
+from time import monotonic
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -24,8 +26,8 @@ from cellblock.models.assembling import Assembly, read_piece
 from cellblock.models.failures import Failure, Translator
 from cellblock.models.protocol import Message, OnText, Reply, ToolSchema
 from cellblock.models.retrying import OnRetry, Patience, persist
-from cellblock.models.streaming import Turn, beginning, events, whole
-from cellblock.text import bounded, half_made, line, valid
+from cellblock.models.streaming import Turn, beginning, events, give, whole
+from cellblock.text import bounded, half_made, line
 from cellblock.url import parsed
 
 with needing("openai", "an endpoint's models need the package openai", partial(ModelError, kind="setup")):
@@ -35,7 +37,7 @@ _OPENAI = "https://api.openai.com/v1"
 _CONNECTING = 20.0
 """Seconds that a connection may take to be made."""
 _TRAILING = 5.0
-"""Seconds between two pieces after an answer's end, such as its account of tokens."""
+"""Seconds for what comes after an answer's end, such as its account of tokens."""
 _CLOSING = 5.0
 """Seconds that closing a connection may take."""
 _ANSWERED: ContextVar[bool] = ContextVar("cellblock.models.answered", default=False)
@@ -126,7 +128,7 @@ class EndpointModel:
         try:
             if not request.get("stream") or "json" in response.headers.get("content-type", ""):
                 # some endpoints do not stream, and do not say so
-                _give(await self._added(whole(response), assembly.add_whole), on_text)
+                await give(await self._added(whole(response), assembly.add_whole), on_text, Turn())
                 return
             await self._stream(events(response), assembly, on_text)
         finally:
@@ -137,8 +139,9 @@ class EndpointModel:
     async def _stream(self, pieces: AsyncIterator[bytes], assembly: Assembly, on_text: OnText | None) -> None:
         """Take the pieces of an answer. A connection that breaks after the answer's end takes nothing away from it."""
         limit: float | None = None  # until the first piece, which may be long in coming, the request's own holds
+        until = math.inf
         turn = Turn()
-        while True:
+        while monotonic() < until:
             await turn.end_if_long()
             try:
                 with fail_after(limit):
@@ -154,8 +157,11 @@ class EndpointModel:
                 if assembly.is_whole and failure.error.kind in ("connection", "timeout"):
                     return
                 raise
-            _give(text, on_text)
-            limit = min(self._patience.stall_seconds, _TRAILING) if assembly.is_whole else self._patience.stall_seconds
+            await give(text, on_text, turn)
+            limit = self._patience.stall_seconds
+            if assembly.is_whole:
+                until = min(until, monotonic() + _TRAILING)
+                limit = min(limit, until - monotonic())
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
         request: dict[str, Any] = {"model": self.name, "messages": bounded(messages), "extra_body": self._options}
@@ -174,6 +180,9 @@ class EndpointModel:
             try:
                 return await client.chat.completions.with_streaming_response.create(**request).__aenter__()
             except Exception as error:  # translated or raised
+                for one in (error, error.__cause__):
+                    if isinstance(one, Failure):
+                        raise one from None
                 if not self._do_without(request, error):
                     raise self._errors.translated(error, answered=_ANSWERED.get()) from None
 
@@ -242,16 +251,16 @@ class EndpointModel:
         )  # fmt: skip
 
     async def _add_query(self, request: Any) -> None:
-        """Before a request is sent: the query of the endpoint's URL, unless it is redirected to another server."""
+        """Before a request is sent: the query of the endpoint's URL. Raises `Failure` where it would go elsewhere."""
         asked, place = request.url, type(request.url)(self._errors.place)
-        same = (asked.scheme, asked.host, asked.port) == (place.scheme, place.host, place.port)
-        if self._query and same and not asked.query:
+        if (asked.scheme, asked.host, asked.port) != (place.scheme, place.host, place.port):
+            failure = self._errors.failure(
+                "refused", f"{self._errors.place} sends requests on to another server", "give base_url that one"
+            )
+            failure.again = False
+            raise failure
+        if self._query and not asked.query:
             request.url = _unshown(asked.copy_with(query=quote(self._query, safe=punctuation).encode()))
-
-
-def _give(text: str, on_text: OnText | None) -> None:
-    if text and on_text is not None:
-        on_text(valid(text))
 
 
 def _unshown(url: Any) -> Any:

@@ -78,7 +78,7 @@ async def persist(
                 await attempt(assembly)
             except Failure as failed:
                 failure = failed
-        if scope.cancelled_caught:
+        if scope.cancelled_caught and not assembly.is_whole:
             error = ModelError(f"no whole answer within {limit:.3g} s", kind="timeout", hint=f"raise {name}")
             failure = Failure(error, again=True)
         spent += assembly.tokens

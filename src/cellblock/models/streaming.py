@@ -11,7 +11,8 @@ from anyio import move_on_after
 from anyio.lowlevel import checkpoint
 
 from cellblock.models.assembling import TooLong, Unreadable
-from cellblock.text import line
+from cellblock.models.protocol import OnText
+from cellblock.text import line, valid
 
 _MOST_STREAM = 64 * 2**20
 """Bytes of an answer with all that is around its pieces."""
@@ -20,6 +21,8 @@ _MOST_PIECE = 8 * 2**20
 _MOST_REFUSED = 2**18
 """Bytes of an error that are read."""
 _PART = 2**13
+_TOLD = 2**15
+"""Characters that are told at once."""
 _LINE = 64
 """Room that a line takes beside its bytes."""
 _LONGEST_TURN = 0.005
@@ -46,6 +49,15 @@ class Turn:
         if monotonic() - self._began >= _LONGEST_TURN:
             await checkpoint()
             self._began = monotonic()
+
+
+async def give(text: str, on_text: OnText | None, turn: Turn) -> None:
+    """Tell an answer's text as far as it came, a long one in pieces."""
+    if on_text is None:
+        return
+    for start in range(0, len(text), _TOLD):
+        await turn.end_if_long()
+        on_text(valid(text[start : start + _TOLD]))
 
 
 async def parts(response: Any) -> AsyncIterator[bytes]:

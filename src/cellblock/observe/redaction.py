@@ -13,6 +13,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 
+from cellblock.masking import is_secret
 from cellblock.text import dumps, represent, valid
 
 MASK = "[redacted]"
@@ -44,7 +45,6 @@ _START = r"(?: (?<![A-Za-z0-9]) | (?<=\\[nrtbf]) | (?<=\\x[0-9a-f]{2}) | (?<=\\u
 _FLAGS = re.VERBOSE | re.DOTALL
 _AT_WORDS = tuple(re.compile(one.replace("START", _START), _FLAGS) for one in (_PRIVATE, _KEYS, _JWT))
 _ANYWHERE = tuple(re.compile(one.replace("START", ""), _FLAGS) for one in (_PRIVATE, _KEYS, _JWT))
-_NAMED = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"(?:[0-9a-f]{2}){8,}+")
 _LEAST = 8
 _MOST_BITS = 1_000
@@ -71,7 +71,7 @@ class Redactor:
             raise TypeError(f"redact is a list of patterns, not the text {rules!r:.100}")
         self._rules = tuple(map(_compiled, rules))
         named = os.environ if environment is None else environment
-        values = {value.strip() for name, value in named.items() if _NAMED.search(name)}
+        values = {value.strip() for name, value in named.items() if is_secret(name)}
         ordered = sorted(values, key=lambda value: (-len(value), value))
         self._numbers = {value for value in ordered if value.isdecimal() and len(value) >= _LEAST}
         self._values = [(_written(value), _forms(value)) for value in map(valid, ordered) if len(value) >= _LEAST]

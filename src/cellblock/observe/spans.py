@@ -24,7 +24,7 @@ from cellblock.errors import needing
 from cellblock.hosting.to_thread import LARGE, off_loop
 from cellblock.models import Message, Reply, Tokens
 from cellblock.observe.redaction import Redactor
-from cellblock.text import cut, dumps, line
+from cellblock.text import cut, line, write_json
 
 Operation = Literal["invoke_agent", "chat", "execute_tool"]
 
@@ -67,15 +67,15 @@ class Span:
             if name not in ATTRIBUTES:
                 raise ValueError(f"{name} is no attribute of a span")
             if value is not None:
-                self._span.set_attribute(name, _bounded(self._redactor.data(value)))
+                self._span.set_attribute(name, _bounded(self._redactor.data(_short(value))))
 
     def tell(self, name: str, content: object) -> None:
         """Add what was said, where that is asked for."""
         if self._span is not None and self._content:
             if name not in CONTENT:
                 raise ValueError(f"{name} is no content of a span")
-            text = dumps(self._redactor.data(content))
-            self._span.set_attribute(name, text if len(text) <= _MOST_CONTENT else dumps(cut(text, _MOST_CONTENT)))
+            text = write_json(self._redactor.data(content))
+            self._span.set_attribute(name, text if len(text) <= _MOST_CONTENT else write_json(cut(text, _MOST_CONTENT)))
 
     async def add(self, note: Callable[..., None], *args: object) -> None:
         """Have `note` note something here: off the event loop, where what was said is told too."""
@@ -186,6 +186,13 @@ def _usage(tokens: Tokens) -> dict[str, object]:
 def _message(role: str, text: object) -> dict[str, object]:
     """A message in the form that the conventions give it."""
     return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _short(value: Any) -> Any:
+    """As much of an attribute's texts as is looked at: past it nothing is shown."""
+    if isinstance(value, list):
+        return [_short(one) for one in value]
+    return value[: 10 * _MOST_TEXT] if isinstance(value, str) else value
 
 
 def _bounded(value: Any) -> Any:
