@@ -6,7 +6,7 @@ forge a row of a list or be refused by every encoder. Here each is bounded, neve
 | from | function | gives |
 |---|---|---|
 | text | `valid` | text that UTF-8 encodes |
-| | `inert`, `as_terminal` | printable text of several lines; marks that are not seen are named |
+| | `inert`, `as_terminal` | printable text of several lines: what is not seen is named; as a terminal shows it |
 | | `plain` | the same for a terminal; marks that are not seen are left out |
 | | `line`, `row` | one line: blanks made one, at most so many characters; blanks as they are |
 | | `whole_number` | the number that its digits say |
@@ -41,6 +41,7 @@ DEEPEST = 64
 _MOST_JSON = 64 * 2**20
 _BITS = 2_000
 """Of an integer that any interpreter writes in decimal."""
+_MOST_INTEGER = 10**4_300
 _LONGEST_LEAF = 10_000
 """Characters of what stands in JSON for a value that it does not hold."""
 
@@ -87,10 +88,10 @@ def cut(text: str, max_chars: int) -> str:
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: cursor, colour, screen
     r"|\x9b[0-?]*[ -/]*[@-~]"
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC, where they end: title, clipboard
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC on one line: title, clipboard
     r"|\x1b[ -/]*[0-~]"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _UNSEEN = re.compile(
     r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the direction of what follows
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
@@ -106,16 +107,18 @@ def plain(text: str) -> str:
 
     Tabs, line feeds and carriage returns stay.
     """
-    return _UNSEEN.sub("", _CONTROL.sub("", _SEQUENCE.sub("", text)))
+    return _UNSEEN.sub("", _CONTROLS.sub("", _SEQUENCE.sub("", text)))
 
 
 def inert(text: str) -> str:
     """Printable text with tabs and line breaks; a lone carriage return is one, as it is to Python's parser.
 
-    What is not seen is named: marks that change the direction of what follows make code read otherwise than it runs.
+    Nothing is left out: what is not seen, or drives a terminal, is named, so that code reads as it runs.
     """
-    text = _SEQUENCE.sub("", valid(text)).replace("\r\n", "\n").replace("\r", "\n")
-    return _UNSEEN.sub(lambda marks: "".join(map(_mark, marks[0])), _CONTROL.sub("", text))
+    text = valid(text).replace("\r\n", "\n").replace("\r", "\n")
+    for unseen in (_CONTROLS, _UNSEEN):
+        text = unseen.sub(lambda marks: "".join(map(_mark, marks[0])), text)
+    return text
 
 
 @cache
@@ -124,11 +127,14 @@ def _mark(mark: str) -> str:
 
 
 def as_terminal(text: str) -> str:
-    """Printed text, made inert. What a carriage return overwrote is gone, as progress bars expect."""
+    """Printed text, made inert, without its escape sequences and control characters.
+
+    What a carriage return overwrote is gone, as progress bars expect.
+    """
     if "\r" in text:
         lines = (line.rstrip("\r") for line in text.split("\n"))
         text = "\n".join(line[line.rfind("\r") + 1 :] for line in lines)
-    return inert(text)
+    return inert(_CONTROLS.sub("", _SEQUENCE.sub("", text)))
 
 
 def line(value: object, most: int = 500) -> str:
@@ -430,12 +436,14 @@ _TOO_DEEP = "it is nested too deeply"
 
 
 def bounded(value: Data, *, deepest: int = DEEPEST, halves: bool = False) -> Data:
-    """A copy of JSON's data with valid texts; `BadJson` for what is deeper. What JSON has not stays as it is, and with
-    `halves` texts do."""
+    """A copy of JSON's data with valid texts; `BadJson` for what is deeper, or an integer that cannot be written. What
+    JSON has not stays as it is, and with `halves` texts do."""
     made: Any = value
     less = deepest - 1
     if isinstance(value, str):
         made = value if halves else valid(value)
+    elif isinstance(value, int) and not -_MOST_INTEGER < value < _MOST_INTEGER:
+        raise BadJson("an integer has more than 4,300 digits")
     elif isinstance(value, dict | list | tuple) and not deepest:
         raise BadJson(_TOO_DEEP)
     elif isinstance(value, dict):

@@ -499,7 +499,8 @@ def test_terminal_and_direction_controls_do_not_reach_the_page() -> None:
     outputs = (text(nasty), Output(type=OutputType.HTML, data={"text/html": nasty}))
     html = notebook_of(cell(source=nasty, outputs=outputs, error=error)).to_html()
     assert html.replace("\n", "").isprintable()
-    assert html.count("ared[U+202E]evil[U+2066][U+200F]\ufffd") == 4
+    assert html.count("ared[U+202E]evil[U+2066][U+200F]\ufffd") == 2, "what is printed, and the error"
+    assert html.count("a[U+001B][31mred[U+001B][0m[U+001B]]0;title[U+0007]") == 2, "the source, and HTML"
 
 
 def test_page_says_how_each_cell_went() -> None:
@@ -542,6 +543,16 @@ def test_table_that_is_none_does_not_break_the_page(table: object) -> None:
     assert "<section" in notebook_of(cell(outputs=(output,))).to_html()
 
 
+@pytest.mark.threat("W8")
+@pytest.mark.parametrize("times", [3, 1_990])
+def test_what_markdown_names_once_and_shows_often_stays_small(times: int) -> None:
+    source = "[a]: x" + "&" * 190_000 + "\n\n" + "[a] " * times
+    output = Output(type=OutputType.TEXT, data={"text/markdown": source})
+    notebook = notebook_of(cell(outputs=(output,)))
+    assert len(notebook.to_html()) < 20 * len(source)
+    assert len(json.dumps(notebook.to_ipynb())) < 20 * len(source)
+
+
 # --- text made inert ----------------------------------------------------------------------------------------
 
 
@@ -550,11 +561,8 @@ def test_table_that_is_none_does_not_break_the_page(table: object) -> None:
     [
         ("plain\ttext\n", "plain\ttext\n"),
         ("naïve 日本 😀 👨‍👩‍👧", "naïve 日本 😀 👨‍👩‍👧"),
-        ("\x1b[1;31mred\x1b[m", "red"),
-        ("\x1b[38;2;1;2;3mx\x1b[K\x1b[?25l", "x"),
-        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1b]0;never ends", "0;never ends"),
-        ("\x1b(Bx\x1bcy\x1b", "xy"),
+        ("\x1b[1mred\x9bm\x00\x07", "[U+001B][1mred[U+009B]m[U+0000][U+0007]"),
+        ("a\x1b]\nb()\x07", "a[U+001B]]\nb()[U+0007]"),
         ("a\r\nb\rc", "a\nb\nc"),
         ("a\u202eb\u2066\u00adc", "a[U+202E]b[U+2066][U+00AD]c"),
         ("zero\u200bwidth\u3164\ufeff", "zero[U+200B]width[U+3164][U+FEFF]"),
@@ -569,6 +577,21 @@ def test_inert_keeps_what_is_text(text: str, clean: str) -> None:
 
 def test_printed_progress_shows_its_last_state() -> None:
     assert as_terminal("10%\r20%\r30%\r\ndone\r\n") == "30%\ndone\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("\x1b[1;31mred\x1b[m", "red"),
+        ("\x1b[38;2;1;2;3mx\x1b[K\x1b[?25l", "x"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]0;never ends", "0;never ends"),
+        ("\x1b]0;two\nlines\x07", "0;two\nlines"),
+        ("\x1b(Bx\x1bcy\x1b", "xy"),
+    ],
+)
+def test_printed_text_is_without_what_drives_a_terminal(text: str, clean: str) -> None:
+    assert as_terminal(text) == clean
 
 
 @pytest.mark.sampled(4)

@@ -129,7 +129,7 @@ class Trace:
             self._write(f"{_GUTTER}… {self._left_out} more lines\n")
         if step.cell is not None and step.cell.error is not None:
             error = step.cell.error
-            for one in inert(error.traceback or f"{error.type}: {error.message}").splitlines()[-_MOST_LINES:]:
+            for one in as_terminal(error.traceback or f"{error.type}: {error.message}").splitlines()[-_MOST_LINES:]:
                 self._write(_GUTTER + _cut(one, _WIDEST) + "\n")
         self._write(f"  {_how(step)}\n\n")
         self._number, self._begun, self._lines, self._left_out = step.number + 1, False, 0, 0

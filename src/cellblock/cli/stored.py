@@ -127,7 +127,7 @@ def _show_declarations(session: StoredSession, commit: Commit, arguments: argpar
         return _json([text for text, _ in found])
     out = Printer(sys.stdout)
     for text, _ in found:
-        out.line(text)
+        out.code(text)
     return DONE
 
 

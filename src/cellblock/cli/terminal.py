@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from cellblock.text import line, plain, row, write_json
+from cellblock.text import inert, line, plain, row, write_json
 
 _BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)\Z|\x9b[0-?]*[ -/]*\Z")
 _MOST_HELD = 4096
@@ -100,7 +100,7 @@ def write_data(value: object, *, indent: int | None = None) -> None:
 
 
 class Printer:
-    """Writes to one stream. On a terminal it drops escape sequences and control characters.
+    """Writes to one stream. On a terminal it drops escape sequences and control characters; in `code` it names them.
 
     Tab, line feed and carriage return stay. A sequence may come in pieces: its beginning is held back.
     """
@@ -119,6 +119,10 @@ class Printer:
         self.end_line()
         text = text if text.endswith("\n") else text + "\n"
         self._put(paint(plain(text)) if self.is_terminal else text)
+
+    def code(self, text: str) -> None:
+        """Write source on lines of its own, all of it: what is dropped would still run."""
+        self.line(inert(text) if self.is_terminal else text)
 
     def end_line(self) -> None:
         """End what was begun: a line, an escape sequence."""

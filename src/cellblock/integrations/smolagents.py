@@ -12,7 +12,7 @@ from cellblock.advice import for_model
 from cellblock.cell import Cell
 from cellblock.errors import needing
 from cellblock.session.blocking import Session
-from cellblock.text import as_terminal, exact, inert, sayable
+from cellblock.text import as_terminal, exact, sayable
 from cellblock.values.portable import Opaque
 from cellblock.values.room import held
 
@@ -163,4 +163,4 @@ def _require(cell: Cell) -> None:
     if error is not None:
         text = error.traceback or f"{error.type}: {error.message}"
         hint = for_model(error.hint)
-        raise InterpreterError(inert(f"{text}\nhint: {hint}" if hint else text))
+        raise InterpreterError(as_terminal(f"{text}\nhint: {hint}" if hint else text))

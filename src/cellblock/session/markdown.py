@@ -32,15 +32,22 @@ _IMAGE = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=%]+)")
 _FORMULA = re.compile(r"\$\$(?P<block>[^$]++)\$\$|\$(?!\s)(?P<line>[^$\n]++)(?<!\s)\$(?![0-9])")
 
 
-def rendered(text: str, images: Mapping[str, Blob]) -> str | None:
-    """The text as HTML without a script, a style or anything that is fetched; None where it is too long for that.
+def rendered(text: str, images: Mapping[str, Blob], most: int) -> str | None:
+    """The text as HTML without a script, a style or anything that is fetched; None where it is too long for that, or
+    is more than `most` characters: what is named once may be shown a thousand times.
 
     `images` are what the text may show by `attachment:NAME`. Links lead to the web, to mail and within the text.
     """
     text = inert(text)
     if len(text) > MAX_CHARS or text.count("[") > MAX_BRACKETS:
         return None
-    return "".join(_rendered(_parser().parse(text), images))
+    pieces = list[str]()
+    for piece in _rendered(_parser().parse(text), images):
+        most -= len(piece)
+        if most < 0:
+            return None
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 @cache

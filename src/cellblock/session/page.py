@@ -53,8 +53,10 @@ def _marked(private: str) -> str:
 
 
 def _prose(prose: Prose, room: Room) -> Iterator[str]:
-    text = markdown(prose.text, prose.images, room) if prose.is_markdown else f"<pre>{_text(prose.text)}</pre>"
-    yield f"<section class=text>\n{text}</section>\n"
+    def view() -> str:
+        return markdown(prose.text, prose.images, room) if prose.is_markdown else f"<pre>{_text(prose.text)}</pre>"
+
+    yield f"<section class=text>\n{_fitting(room, view)}</section>\n"
 
 
 def _cell(shown: Shown, room: Room) -> Iterator[str]:
@@ -167,11 +169,12 @@ def _written(value: object) -> str:
 def _error(error: CellError) -> str:
     whole = error.traceback or f"{error.type}: {error.message}"
     hint = f"<p class=note>{_text(error.hint)}</p>" if error.hint else ""
-    return f"<pre class=error>{_text(whole)}</pre>{hint}"
+    return f"<pre class=error>{escape(as_terminal(whole))}</pre>{hint}"
 
 
 def _fitting(room: Room, view: Callable[[], str]) -> str:
-    return room.take(view) or f"<pre class=stderr>{NO_ROOM}</pre>"
+    made = room.take(view)
+    return f"<pre class=stderr>{NO_ROOM}</pre>" if made is None else made
 
 
 def _text(text: str) -> str:

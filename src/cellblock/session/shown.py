@@ -87,6 +87,11 @@ class Room:
             self._markdown_left -= size
         return fits
 
+    @property
+    def left(self) -> int:
+        """Characters that it still has."""
+        return max(0, self._left)
+
     def take(self, view: Callable[[], T], size: Callable[[Any], int] = len) -> T | None:
         """A view; None where there is no room for it. From then on there is none, and no view is made any more."""
         if self._left < 0:

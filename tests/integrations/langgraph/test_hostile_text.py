@@ -63,7 +63,7 @@ def test_names_of_files_are_valid_rows_in_messages_and_in_the_state(threads: Thr
 def test_lines_of_files_are_rows(threads: Threads) -> None:
     write = says("", call("python_run", code=r"open('a', 'w').write('  x\x85b\x1b[2J\u2028c\n')"))
     state = run(threads, write, says("", call("file_grep", pattern="x", glob="", directory="")))
-    assert told(state)[1] == r"a:1:   xb\nc"
+    assert told(state)[1] == r"a:1:   x[U+0085]b[U+001B][2J\nc"
 
 
 @pytest.mark.sampled(1)
@@ -269,3 +269,14 @@ def test_what_the_limits_allow_a_cell_to_show_is_not_cut(url: str) -> None:
     (run,) = create_sandbox_tools(threads, include_tools=["python_run"])
     assert run.invoke({"code": "print('x' * 900_000)"}, at()) == "x" * 900_000
     threads.close()
+
+
+@pytest.mark.threat("W8")
+def test_who_approves_a_call_reads_what_runs() -> None:
+    hidden = 'total = 1 # \x1b]\nopen("stolen", "w")\ntotal = 2 # \x07\na = "\x1b]"; evil(); b = "\x07"'
+    args = {"description": "sum\n\ncontent: print(1)", "file_path": "a.py", "code": hidden}
+    shown = describe_call({"name": "python_run", "args": args, "id": "1"}, {}, None)
+    assert shown.count("\ncontent:") == 0, "no text of a model begins a line like a name"
+    for line in ('open("stolen", "w")', "evil()"):
+        assert line in shown
+    assert shown.isprintable() or set(shown) - {"\n"} == {one for one in shown if one.isprintable()}

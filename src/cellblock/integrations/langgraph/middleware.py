@@ -26,7 +26,7 @@ from cellblock.integrations.langgraph.content import (
 )
 from cellblock.integrations.langgraph.graph import with_content
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
-from cellblock.text import inert, text_of
+from cellblock.text import inert, line, text_of
 
 _MOST_SHOWN = 100_000
 
@@ -90,13 +90,16 @@ def _stored(response: ModelResponse[Any]) -> ModelResponse[Any]:
 def describe_call(call: Any, state: Any, runtime: Any) -> str:
     """Description of a call for the person who is to approve it: its arguments, and the content that it takes.
 
+    Text of several lines is set in under its name, so that none of them looks like a name.
     For `HumanInTheLoopMiddleware(interrupt_on={"python_run_prepared": {"description": describe_call, …}})`.
     """
     given: dict[object, object] = call["args"]
-    arguments = "\n".join(f"{_shown(key)}: {_shown(value)}" for key, value in given.items())
+    parts = {line(key): text_of(value, max_chars=_MOST_SHOWN) for key, value in given.items()}
     content = content_for(state.get(PENDING), id_of(call))
-    return "\n\n".join(part for part in (_shown(call["name"]), arguments, inert(content)) if part)
+    return "\n".join([line(call["name"]), *(_part(*one) for one in [*parts.items(), ("content", content)] if one[1])])
 
 
-def _shown(value: object) -> str:
-    return inert(text_of(value, max_chars=_MOST_SHOWN))
+def _part(name: str, text: str) -> str:
+    """A line, or lines that are set in."""
+    text = inert(text)
+    return f"{name}: {text}" if "\n" not in text else f"{name}:\n    " + text.replace("\n", "\n    ")
