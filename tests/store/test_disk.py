@@ -476,7 +476,9 @@ def test_file_that_is_no_store_is_left_alone(tmp_path: Path, content: bytes, wor
 def test_path_where_no_file_can_be_is_told_with_what_it_needs(tmp_path: Path, path: str, words: str) -> None:
     with pytest.raises(StoreError, match=words) as told:
         open_store(f"sqlite:///{tmp_path / path}")
-    assert told.value.hint == "its directory must exist, and be writable for this user"
+    assert told.value.hint == (
+        "its directory must exist, and that, the file and those beside it be writable for this user"
+    )
 
 
 def test_new_file_is_its_owners_alone(tmp_path: Path) -> None:

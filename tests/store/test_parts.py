@@ -297,9 +297,10 @@ def test_nothing_is_put_into_another_directory_than_the_first(tmp_path: Path) ->
             first = batch.put(noise[0])
             batch.commit(kind="cell", trees={}, detail={"it": blobs(first)})
         (tmp_path / "objects").rename(tmp_path / "elsewhere")  # as when its disk is not mounted
-        with held.batch() as batch, pytest.raises(StoreError, match="has nothing of this store") as caught:
+        with held.batch() as batch:
             batch.put(noise[1])
-            batch.commit(kind="cell", trees={}, detail={"it": blobs(first)})
+            with pytest.raises(StoreError, match="has nothing of this store") as caught:
+                batch.flush()
         assert caught.value.hint.startswith("see that its volume is mounted")
         with pytest.raises(StoreDamaged, match="is missing from") as missing:
             held.get(first)

@@ -31,7 +31,7 @@ MOST_CALLS = 1_000
 class ToolRequest:
     """A model's wish that a tool be called. `arguments` is None where `raw`, what it wrote, is no JSON object.
 
-    Security border: texts are made valid, and arguments that no JSON holds, such as what is nested too deeply, are none.
+    Security border: texts are made valid, and arguments that no JSON holds, such as what is too deep, are none.
     """
 
     id: str

@@ -161,7 +161,8 @@ class ObjectTable:
     def _put_outside(self, packed: Packed) -> Packed:
         if self._place is None or len(packed.body) < LARGE:
             return packed
-        if not self._place.has(self.prefix) and self._database.select("SELECT 1 FROM objects WHERE place <> '' LIMIT 1"):
+        sql = "SELECT 1 FROM objects WHERE place <> '' LIMIT 1"
+        if not self._place.has(self.prefix) and self._database.select(sql):
             raise StoreError(f"{self._place} has nothing of this store, which has objects there", hint=_PLACE_GONE)
         return replace(packed, place=self._place.put(f"{self.prefix}/{packed.address}", packed.body))
 

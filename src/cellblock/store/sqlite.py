@@ -211,7 +211,7 @@ class SqliteDatabase:
             raise StoreError(f"{self._where} was in use when this process was forked from another", hint=_FORK)
         if self._path is not None and not self._read_only and not os.path.exists(self._path):
             _make_private(self._path)
-        if self._path is not None and not self._read_only:
+        if self._path is not None and not self._read_only and os.path.isfile(self._path):
             self._require_one_name(self._path)
         try:
             return _retried(lambda: self._prepared(migrations))
