@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from cellblock.text import cut, inert
+from cellblock.text import as_terminal, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _again(kind: type[CellblockError], args: tuple[object, ...], attributes: dic
 
 
 def _printable(said: str) -> str:
-    return inert(cut(said, _MOST_SAID))
+    return as_terminal(cut(said, _MOST_SAID))
 
 
 @contextmanager

@@ -342,14 +342,14 @@ def text_of(value: object, *, max_chars: int) -> str:
 def sayable(value: object, *, max_chars: int) -> object:
     """A value for a reader that prints its `str`: itself where that is printable; else its text, or its repr, inert."""
     if issubclass(type(value), str):
-        return inert(text_of(value, max_chars=max_chars))
+        return as_terminal(text_of(value, max_chars=max_chars))
     try:
         said = exact(str(value), None)
     except Interruption:
         raise
     except BaseException:  # the value's own code
         said = ""
-    return value if said and said == inert(said) else inert(represent(value, max_chars=max_chars))
+    return value if said and said == inert(said) else as_terminal(represent(value, max_chars=max_chars))
 
 
 def message_of(error: BaseException, most: int) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _strptime
+import collections
+import collections.abc
 import contextlib
 import decimal
 import fnmatch
@@ -11,6 +13,7 @@ import io
 import ipaddress
 import re
 import sys
+import time
 import typing
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
@@ -646,3 +649,186 @@ vars(a)[Name()] = 1
     assert cell.error.type == "TypeError"
     kinds = "[type(one).__name__ for one in vars(a)]"
     assert session.run(f"vars(a)[Text('n')] = 2\n{kinds}, a.n, asked").value == (["str"], 2, [])
+
+
+class Titles(collections.UserList[str]):
+    """Says what is called of it."""
+
+    title = "t"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def clear(self) -> None:
+        self.asked.append("clear")
+
+
+class Rows(collections.abc.Mapping[str, str]):
+    title = "t"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getitem__(self, name: str) -> str:
+        return "row"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter("a")
+
+    def __len__(self) -> int:
+        return 1
+
+    def items(self) -> Any:
+        self.asked.append("items")
+        return [("secret", "row")]
+
+
+class Sheet(dict[str, str]):
+    title = "t"
+
+    def __init__(self) -> None:
+        super().__init__(a="row")
+        self.asked: list[str] = []
+
+    def copy(self) -> Any:
+        self.asked.append("copy")
+        return "secret"
+
+
+class Failure(Exception):
+    title = "t"
+
+    def __init__(self) -> None:
+        super().__init__("said")
+        self.asked: list[str] = []
+
+    def with_traceback(self, where: Any) -> Any:
+        self.asked.append("with_traceback")
+        return "secret"
+
+
+@pytest.mark.threat("L2")
+@pytest.mark.parametrize("granted", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        (Titles, "x.clear()"), (Titles, "x.append('a')"), (Rows, "x.items()"), (Rows, "x.get('a')"),
+        (Sheet, "x.copy()"), (Failure, "x.with_traceback(None)"),
+    ],
+)  # fmt: skip
+def test_what_a_class_of_the_host_inherits_is_not_granted_by_rows(kind: Any, source: str, granted: bool) -> None:
+    value = kind()
+    policy = Policy(also=RARE).fn(lambda: value, name="given")
+    with local_session(policy=policy.cls(kind, include=["title"]) if granted else policy) as session:
+        session.run("x = given()")
+        for before in ("1", "import collections.abc, urllib.parse\nfrom collections import *"):
+            assert session.run(before).ok
+            for one in (source, f"def f(x): return {source}\nf({{}}) if {kind is Rows} else 0\nf(x)"):
+                cell = session.run(one)
+                assert cell.error is not None
+                assert cell.error.type == "SecurityError"
+    assert value.asked == []
+
+
+def test_what_a_builtin_type_defines_is_had_of_its_heirs() -> None:
+    sheet, failure = Sheet(), Failure()
+    with local_session(policy=Policy().fn(lambda: sheet, name="sheet").fn(lambda: failure, name="failure")) as session:
+        assert session.run("[*sheet().items()], sheet().get('a'), failure().args").value == (
+            [("a", "row")], "row", ("said",)
+        )  # fmt: skip
+
+
+class Odd:
+    """An object of the host's whose methods are what libraries call by name."""
+
+    title = "t"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def _called(self, *_: object, **__: object) -> Any:
+        self.asked.append("called")
+        return [("secret", 1)]
+
+    copy = pop = popitem = get = append = clear = sort = split = upper = items = lower = _called
+    delimiter, quotechar, lineterminator = "s", "e", "crets"
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([("a", 1)])
+
+
+@pytest.mark.threat("L2")
+@pytest.mark.parametrize("granted", [True, False])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "ChainMap(x).copy()", "ChainMap(x).popitem()", "c = ChainMap()\nc.maps[0] = x\nc.clear()",
+        "u = UserDict()\nu.data = x\nu.copy()", "u = UserList()\nu.data = x\nu.append(1)",
+        "u = UserList()\nu.data = x\nu.sort()", "u = UserString('')\nu.data = x\nu.split()",
+        "weakref.WeakValueDictionary(x)", "weakref.WeakKeyDictionary().update(x)",
+        "codecs.encode('a', x)", "ET.tostring(ET.Element('a'), encoding=x)",
+        "f = io.StringIO()\ncsv.writer(f, dialect=x).writerow('ab')\nf.getvalue()",
+        "list(csv.reader(['ab'], x))", "list(csv.DictReader(['ab'], dialect=x))",
+        "csv.DictWriter(io.StringIO(), ['a'], dialect=x).writeheader()", "types.MappingProxyType(mapping=x).get('a')",
+    ],
+)  # fmt: skip
+def test_libraries_use_no_method_that_is_not_granted(source: str, granted: bool) -> None:
+    odd = Odd()
+    policy = Policy(also=RARE).fn(lambda: odd, name="given")
+    with local_session(policy=policy.cls(Odd, include=["title"]) if granted else policy) as session:
+        names = "codecs, csv, io, types, weakref, xml.etree.ElementTree as ET"
+        setup = f"from collections import *\nimport {names}\nx = given()"
+        assert session.run(setup).ok
+        cell = session.run(source)
+        assert not cell.ok
+        assert "secret" not in (cell.text or "")
+    assert odd.asked == []
+
+
+@pytest.mark.threat("L5")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class T(tuple): pass\n'%*d' % T((1_500_000_000, 1))",
+        "class T(tuple): pass\n'%.*f' % T((1_500_000_000, 1.5))",
+        "import re\nb = bytearray(b'ab')\nclass P:\n    def __index__(self):\n        b[:] = b'a' * 40 + b'b'\n"
+        "        return 0\nre.compile(b'(a|aa)+$').match(b, P())",
+        "import binascii\nbinascii.b2a_qp(b'=' * 90_000_000)",
+    ],
+)
+def test_what_says_its_size_late_is_looked_at_by_it(source: str) -> None:
+    with local_session(limits=ExecutionLimits(timeout_seconds=1)) as session:
+        began = time.monotonic()
+        cell = session.run(source)
+        assert time.monotonic() - began < 3
+        assert not cell.ok
+
+
+def test_classes_over_data_are_the_sessions_own_and_do_what_pythons_do(session: Session) -> None:
+    cell = session.run("""
+from collections import ChainMap, Counter, UserDict, UserList, UserString
+from collections.abc import Mapping, MutableSequence
+import copy
+class Doubled(UserDict):
+    def __setitem__(self, key, item): super().__setitem__(key, 2 * item)
+    def __missing__(self, key): return key
+d = Doubled(a=1)
+u = UserList([3, 1])
+u.append(2)
+u.sort()
+c = ChainMap({"a": 1}, {"b": 2})
+class Five(Mapping):
+    def __getitem__(self, key): return 5
+    def __iter__(self): return iter("ab")
+    def __len__(self): return 2
+(
+    d["q"], d.data, dict(**d), list(u), [0] + u == [0, 1, 2, 3], isinstance(u, MutableSequence), isinstance(c, Mapping),
+    dict(c.new_child({"x": 1})), repr(c), c.parents.maps, copy.copy(u) == u, UserString("ab") * 2 == "abab",
+    Counter(Five()), Counter(d).total(),
+)
+""")
+    assert cell.value == (
+        "q", {"a": 2}, {"a": 2}, [1, 2, 3], True, True, True, {"a": 1, "b": 2, "x": 1},
+        "ChainMap({'a': 1}, {'b': 2})", [{"b": 2}], True, True, {"a": 5, "b": 5}, 2,
+    )  # fmt: skip

@@ -146,7 +146,7 @@ def test_html_in_markdown_is_text(text: str) -> None:
 
 @pytest.mark.threat("W8")
 def test_what_is_not_seen_in_it_is_named() -> None:
-    assert html("a\u202eb \x1b[31mred") == "<p>a[U+202E]b red</p>"
+    assert html("a\u202eb \x1b[31mred") == "<p>a[U+202E]b [U+001B][31mred</p>"
 
 
 def test_text_that_would_take_long_is_shown_as_it_is_written() -> None:

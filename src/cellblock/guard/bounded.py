@@ -10,7 +10,7 @@ import heapq
 import operator
 from bisect import bisect_left
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from functools import cmp_to_key, partial
 from io import BytesIO, StringIO
@@ -87,9 +87,14 @@ def _pairs(values: Any) -> Any:
     return hashed(values, entry)
 
 
+def _counted(values: Any) -> Any:
+    """Argument that a `Counter` is made of, or updated with: a mapping of counts, or what is counted."""
+    return dict(_pairs(values)) if issubclass(type(values), Mapping) else hashed(values)
+
+
 def _mapping(kind: type, place: int = 0) -> Callable[..., Any]:
     def mapping(*given: Any, **named: Any) -> Any:
-        return kind(*given[:place], *map(hashed if kind is Counter else _pairs, given[place:]), **named)
+        return kind(*given[:place], *map(_counted if kind is Counter else _pairs, given[place:]), **named)
 
     return mapping
 
@@ -302,7 +307,7 @@ def _feeding(kind: Any, name: str) -> Callable[..., Any]:
     def feeding(self: Any, /, *given: Any, **named: Any) -> Any:
         if len(given) == 1 and type(given[0]) is str and len(given[0]) <= _SHORT:
             return whole(self, *given, **named)
-        return whole(self, *map(hashed if kind is Counter else _pairs, given), **named)
+        return whole(self, *map(_counted if kind is Counter else _pairs, given), **named)
 
     return feeding
 

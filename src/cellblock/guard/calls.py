@@ -201,7 +201,7 @@ class Calls:
             return function
         return steps.stepped(self(function), by)
 
-    def _viewed(self, mapping: Any, /) -> Any:
+    def _viewed(self, mapping: Any) -> Any:
         """A view, whose methods are those of what it shows."""
         if not self._world.gates.shows(mapping, ("copy", "get", "items", "keys", "values")):
             raise denied(f"a view of {name_of(type(mapping))!r}, whose methods are not granted")

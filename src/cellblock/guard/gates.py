@@ -220,9 +220,11 @@ class Gates:
 
     def shows(self, value: Any, names: Iterable[str]) -> bool:
         """True if each of some names may be read on an object of the host's; of another, it is up to that."""
-        if issubclass(type(value), types.GenericAlias):
+        kind = type(value)
+        if issubclass(kind, types.GenericAlias):
             return self.shows(_origin(value), names)  # which its attributes are those of
-        if not self._inherits(type(value)):
+        of = value if issubclass(kind, type) else kind
+        if (self._own(of) or of in self._types) and not self._inherits(of):
             return True
         try:
             for name in names:
@@ -338,7 +340,7 @@ class Gates:
                 raise self._refusal(kind, name)
             return value
         granted = False
-        for audit in self._rows(classes, where if self._own(kind) else None):
+        for audit in self._rows(kind, classes, where):
             if name in audit.replaced:
                 if audit.type is kind and not is_dunder(name):
                     self._swapped[kind, name] = audit.replaced[name]
@@ -356,10 +358,22 @@ class Gates:
             object.__getattribute__(value, name)  # raises, as CPython words it
         raise self._refusal(kind, name)
 
-    def _rows(self, classes: Iterable[type], where: type | None) -> Iterator[TypeAudit]:
-        """The rows of those of some classes that have what `where` defines; of all of them for None."""
+    def _rows(self, kind: type, classes: Iterable[type], where: type | None) -> Iterator[TypeAudit]:
+        """The rows of some classes of which `kind` inherits that hold for what `where` defines, or nobody.
+
+        A class of the standard library has those of all; one of the code's own those of classes that have it too. One
+        of the host's has those that the host gave, and those of Python's own types for what they define themselves.
+        """
+        own, host = self._own(kind), kind not in self._types or kind in self._world.host_types
         for one in classes:
-            if (where is None or where in lineage(one)) and (audit := self._types.get(one)) is not None:
+            audit = self._types.get(one)
+            if audit is None:
+                continue
+            if own:
+                holds = where is None or where in lineage(one)
+            else:
+                holds = not host or one in self._world.host_types or (one in BUILTIN_TYPES and where in lineage(one))
+            if holds:
                 yield audit
 
     def _refusal(self, kind: type, name: str) -> Exception:
@@ -445,7 +459,7 @@ class Gates:
                 raise self._refusal_of_class(value, name)
             self._remember(self._statics, name, value)
             return value
-        for audit in self._rows(classes, where if self._own(value) else None):
+        for audit in self._rows(value, classes, where):
             if name in audit.static_replaced:
                 return Holding(name, audit.static_replaced[name](self._world, value))
             if name in audit.replaced:
@@ -474,7 +488,7 @@ class Gates:
             if audited and holder(lineage(kind), "__getattr__") is None:
                 return value  # there is none, and CPython says so
         elif self._own(meta) or (
-            self._own(value) and any(name in audit.reads for audit in self._rows(lineage(kind), None))
+            self._own(value) and any(name in audit.reads for audit in self._rows(kind, lineage(kind), meta))
         ):
             return value
         raise self._refusal_of_class(value, name, "type")
@@ -589,7 +603,7 @@ class Gates:
         if name in OPERATIONS and (where in self._types or where is type or self._audited(where)):
             return value
         of_class = isinstance(itself, type)
-        for audit in self._rows(rest, where) if not is_dunder(name) else ():
+        for audit in self._rows(of, rest, where) if not is_dunder(name) else ():
             instead = audit.static_replaced if of_class else audit.replaced
             if name in instead:
                 return Holding(name, instead[name](self._world, itself))
@@ -697,7 +711,7 @@ class Gates:
             return value
         if kind is Module and name in STREAMS and module_name(value) == "sys":
             return stream_of(self._world, value)
-        for audit in self._rows(lineage(kind), None):
+        for audit in self._rows(kind, lineage(kind), None):
             if name in audit.writes and (name in audit.reads or issubclass(audit.type, BaseException)):
                 return value
         if kind in VALUES:
@@ -770,7 +784,7 @@ class Gates:
             where = holder((other for other in lineage(one) if other is not kind), name)
             if where is None or self._own(where):
                 continue
-            audits = [*self._rows(lineage(one), None)]
+            audits = [*self._rows(one, lineage(one), where)]
             if not any(name in audit.reads for audit in audits) or any(name in audit.replaced for audit in audits):
                 raise denied(
                     f"attribute {name!r} of class {name_of(kind)!r} cannot be deleted: it hides another", "store"

@@ -258,8 +258,8 @@ def modulo_by(left: Any, right: Any) -> Any:
         _require_fields(left, right)
         text = str.__str__(left) if issubclass(type(left), str) else bytes(left).decode("latin-1")
         widths = _check_widths(text)
-        if "*" in text and type(right) is tuple:
-            for one in right:
+        if "*" in text and issubclass(type(right), tuple):
+            for one in tuple.__iter__(right):
                 if issubclass(type(one), int):
                     widths += abs(size := int.__pos__(one))
                     if abs(size) > MAX_WIDTH:
@@ -271,8 +271,8 @@ def modulo_by(left: Any, right: Any) -> Any:
 def _require_fields(text: Any, given: Any) -> None:
     """That what is put into a text is light, and not too large in all."""
     light(given)
-    if type(given) is tuple:
-        size = sum(len(one) for one in given if type(one) in _TEXTS)
+    if issubclass(type(given), tuple):
+        size = sum(len(one) for one in tuple.__iter__(given) if type(one) in _TEXTS)
     elif issubclass(type(given), dict):
         longest = max((len(one) for one in dict.values(given) if type(one) in _TEXTS), default=0)
         size = longest * text.count("%" if issubclass(type(text), str) else b"%")

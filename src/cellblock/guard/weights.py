@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import ChainMap, UserDict, UserList, deque
+from collections import deque
 from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
@@ -26,13 +26,11 @@ PLAIN = frozenset((int, float, complex, bool, str, bytes, type(None), type(...),
 """Types without parts."""
 _FLAT = frozenset((list, tuple, set, frozenset, deque))
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType)
-_WRAPPERS = (types.SimpleNamespace, ChainMap, UserDict, UserList)
-"""Classes that show what their attributes hold."""
-_WRAPPING, _VIEWING = frozenset(_WRAPPERS), frozenset(_VIEWS)
+_VIEWING = frozenset(_VIEWS)
 _ALIASES = frozenset((types.GenericAlias, types.UnionType))
 _HASHED = _ALIASES | {tuple, frozenset, slice}
 """Types whose hash goes through their parts."""
-_HELD = _FLAT | _WRAPPING | _VIEWING | _ALIASES | {dict, slice, BaseException, MappingView}
+_HELD = _FLAT | _VIEWING | _ALIASES | {types.SimpleNamespace, dict, slice, BaseException, MappingView}
 
 
 def holds(kind: type) -> bool:
@@ -153,7 +151,7 @@ def _parts(value: Any) -> Any:
         return [value.start, value.stop, value.step]
     if BaseException in kinds:
         return [BaseException.args.__get__(value)]  # type: ignore[attr-defined]
-    if not _WRAPPING.isdisjoint(kinds):
+    if types.SimpleNamespace in kinds:
         return [object.__getattribute__(value, "__dict__")]
     if MappingView in kinds:
         return [MappingView._mapping.__get__(value)]  # type: ignore[attr-defined]

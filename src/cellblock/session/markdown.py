@@ -15,11 +15,13 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from cellblock.session.shown import IMAGES, Blob
+from cellblock.session.shown import IMAGES, MOST_EXPORTED, Blob
 from cellblock.text import inert
 
 MAX_CHARS, MAX_BRACKETS = 200_000, 2_000
 """Text of more is not taken for Markdown: it may take long, with brackets that open the square of the time."""
+_SHORT, _FOLD = 2**16, 10
+"""Characters of HTML that a text may come to: so many, and tenfold what it and its images are."""
 
 _TAGS = {
     **{tag: tag for tag in ("p", "ul", "ol", "li", "blockquote", "hr", "em", "strong", "s")},
@@ -32,15 +34,16 @@ _IMAGE = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=%]+)")
 _FORMULA = re.compile(r"\$\$(?P<block>[^$]++)\$\$|\$(?!\s)(?P<line>[^$\n]++)(?<!\s)\$(?![0-9])")
 
 
-def rendered(text: str, images: Mapping[str, Blob], most: int) -> str | None:
+def rendered(text: str, images: Mapping[str, Blob], most: int = MOST_EXPORTED) -> str | None:
     """The text as HTML without a script, a style or anything that is fetched; None where it is too long for that, or
-    is more than `most` characters: what is named once may be shown a thousand times.
+    is more than `most` characters, or tenfold what it is of: what is named once may be shown a thousand times.
 
     `images` are what the text may show by `attachment:NAME`. Links lead to the web, to mail and within the text.
     """
     text = inert(text)
     if len(text) > MAX_CHARS or text.count("[") > MAX_BRACKETS:
         return None
+    most = min(most, _SHORT + _FOLD * (len(text) + sum(len(blob.data) for blob in images.values())))
     pieces = list[str]()
     for piece in _rendered(_parser().parse(text), images):
         most -= len(piece)

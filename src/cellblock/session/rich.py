@@ -33,8 +33,6 @@ _DATA = frozenset(("application/json", DATAFRAME_MIME))
 _BINARY = IMAGES | {"application/pdf"}
 _MOST_NAMED = 8
 _MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]{1,80}")
-_SHORT, _FOLD = 2**16, 10
-"""Characters of HTML that Markdown may come to: so many, and tenfold what it and its images are."""
 _STYLE = "contain:content;overflow:auto"
 """Whatever is within the element is drawn within it, at a fixed place too."""
 _TAG_OR_MATH = re.compile(r"(<[^<>]*+>)|[$\\`]++")
@@ -98,8 +96,7 @@ def markdown(text: str, images: Mapping[str, Blob], room: Room) -> str:
     if renders_markdown() and room.takes_markdown(len(text)):
         from cellblock.session.markdown import rendered
 
-        held = len(text) + sum(len(blob.data) for blob in images.values())
-        from_table = rendered(text, images, min(room.left, _SHORT + _FOLD * held))
+        from_table = rendered(text, images, room.left)
     return f"<pre>{escape(inert(text))}</pre>" if from_table is None else from_table
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cellblock.guard.anatomy import exact, name_of
 from cellblock.guard.rehearsal import Rehearsal
-from cellblock.guard.sizes import MAX_BYTES
+from cellblock.guard.sizes import MAX_BYTES, counted
 from cellblock.guard.stdlib.patterns import longest
 from cellblock.guard.tables import Method
 
@@ -121,12 +121,14 @@ class Expressions:
         return self._once("search", pattern, string, pos, endpos)
 
     def _once(self, name: str, pattern: re.Pattern[Any], string: Any, pos: int, endpos: int) -> Any:
+        pos, endpos = counted(pos), counted(endpos)  # before the text is looked at, which that may change
         bears = self._bears(pattern, string, anchored=name in _ANCHORED)
         if not bears and self._try(name, pattern, string, pos, endpos) is False:
             return None
         return getattr(pattern, name)(string, pos, endpos)
 
     def findall(self, pattern: re.Pattern[Any], string: Any, pos: int = 0, endpos: int = _END) -> Any:
+        pos, endpos = counted(pos), counted(endpos)
         if not self._bears(pattern, string, anchored=False) or _size(string) > _LISTED:
             found = self._try("findall", pattern, string, pos, endpos)
             if found is not None:
@@ -134,6 +136,7 @@ class Expressions:
         return pattern.findall(string, pos, endpos)
 
     def finditer(self, pattern: re.Pattern[Any], string: Any, pos: int = 0, endpos: int = _END) -> Any:
+        pos, endpos = counted(pos), counted(endpos)
         found = pattern.finditer(string, pos, endpos)
         if self._bears(pattern, string, anchored=False):
             return found
@@ -155,6 +158,7 @@ class Expressions:
             yield one
 
     def split(self, pattern: re.Pattern[Any], string: Any, maxsplit: int = 0) -> Any:
+        maxsplit = counted(maxsplit)
         if not self._bears(pattern, string, anchored=False) or _size(string) > _LISTED:
             found = self._try("split", pattern, string, maxsplit)
             if found is not None:
@@ -168,6 +172,7 @@ class Expressions:
         return self._replaced("subn", pattern, repl, string, count)
 
     def _replaced(self, name: str, pattern: re.Pattern[Any], repl: Any, string: Any, count: int) -> Any:
+        count = counted(count)
         quick = self._bears(pattern, string, anchored=False)
         if not callable(repl):
             repl = _template(repl)

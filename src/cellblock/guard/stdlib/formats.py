@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import sizes
-from cellblock.guard.anatomy import exact, exactly
+from cellblock.guard.anatomy import exact, exactly, name_of
 from cellblock.guard.names import names
+from cellblock.guard.refusal import denied
 from cellblock.guard.steps import ticking
 from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
 from cellblock.guard.weights import light
@@ -91,18 +92,19 @@ def _loads(s: Any, *, cls: Any = None, **options: Any) -> Any:
     return json.loads(s, cls=_of(json.JSONDecoder, cls), **options)
 
 
+def _dialects(world: World, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Refuse what tells no dialect: its attributes are read by C code."""
+    for one in (*given[:1], *(named[name] for name in named.keys() & {"dialect"})):
+        if not world.gates.shows(one, _DIALECT):
+            raise denied(f"a dialect of {name_of(type(one))!r}, whose attributes are not granted")
+
+
 def _writer(world: World) -> Callable[..., Any]:
-    return lambda file, *given, **named: csv.writer(world.gates.read(file, "write()"), *given, **named)
+    def writer(csvfile: Any, *given: Any, **named: Any) -> Any:
+        _dialects(world, given, named)
+        return csv.writer(world.gates.read(csvfile, "write()"), *given, **named)
 
-
-def _dict_writer(world: World) -> type:
-    class DictWriter(csv.DictWriter):  # type: ignore[type-arg]
-        def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-            super().__init__(world.gates.read(f, "write()"), *given, **named)
-
-    DictWriter.__module__, DictWriter.__qualname__ = "csv", "DictWriter"
-    world.grant_types({DictWriter: audit(DictWriter, but=["writer"], also=["fieldnames"], subclassable=True)})
-    return DictWriter
+    return writer
 
 
 _MOST_LINE = 5_000_000
@@ -125,18 +127,51 @@ class _Lines:
         return line
 
 
-def _reader(csvfile: Any, *given: Any, **named: Any) -> Any:
-    return csv.reader(_Lines(csvfile), *given, **named)
+def _reader(world: World) -> Callable[..., Any]:
+    def reader(csvfile: Any, *given: Any, **named: Any) -> Any:
+        _dialects(world, given, named)
+        return csv.reader(_Lines(csvfile), *given, **named)
+
+    return reader
 
 
-class DictReader(csv.DictReader):  # type: ignore[type-arg]
-    """A reader of lines that are not too long."""
-
-    def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-        super().__init__(_Lines(f), *given, **named)
+_OF_ROWS = names("fieldnames line_num restkey restval")
 
 
-DictReader.__module__ = "csv"
+def _dict_reader(world: World) -> type:
+    class DictReader(csv.DictReader):  # type: ignore[type-arg]
+        def __init__(self, f: Any, *given: Any, **named: Any) -> None:
+            _dialects(world, given[3:], named)
+            super().__init__(_Lines(f), *given, **named)
+
+    return _known(world, DictReader, but=["reader"], also=_OF_ROWS)
+
+
+def _dict_writer(world: World) -> type:
+    class DictWriter(csv.DictWriter):  # type: ignore[type-arg]
+        def __init__(self, f: Any, *given: Any, **named: Any) -> None:
+            _dialects(world, given[3:], named)
+            super().__init__(world.gates.read(f, "write()"), *given, **named)
+
+    return _known(world, DictWriter, but=["writer"], also=["fieldnames"])
+
+
+def _known(world: World, kind: type, **named: Any) -> type:
+    """A class of a world's own in place of one of `csv`."""
+    kind.__module__, kind.__qualname__ = "csv", kind.__name__
+    world.grant_types({kind: audit(kind, subclassable=True, **named)})
+    return kind
+
+
+def _quoted(data: Any, *given: Any, **named: Any) -> bytes:
+    data = exact(data)
+    if len(data) > _MOST_QUOTED:
+        raise MemoryError(f"{len(data):,} bytes to quote: the most are {_MOST_QUOTED:,} [size]")
+    return binascii.b2a_qp(data, *given, **named)
+
+
+_MOST_QUOTED = 16_000_000
+"""Bytes: they take about half a second."""
 _MOST_QUOTES = 4_000_000
 """Of quotes times characters: a guess at a dialect then takes about a second, and nothing ends it."""
 
@@ -270,9 +305,10 @@ AUDITS = (
     ModuleAudit(
         name="binascii",
         members=names(
-            "Error Incomplete a2b_base64 a2b_hex a2b_qp a2b_uu b2a_base64 b2a_hex b2a_qp b2a_uu crc32 crc_hqx hexlify "
+            "Error Incomplete a2b_base64 a2b_hex a2b_qp a2b_uu b2a_base64 b2a_hex b2a_uu crc32 crc_hqx hexlify "
             "unhexlify"
         ),
+        instead={"b2a_qp": _quoted},
         types=(audit(binascii.Error, subclassable=True),),
     ),
     ModuleAudit(
@@ -294,20 +330,14 @@ AUDITS = (
             "Dialect excel excel_tab unix_dialect Error list_dialects get_dialect "
             "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
         ),
-        instead={"Sniffer": Sniffer, "reader": _reader, "DictReader": DictReader},
-        replaced={"writer": _writer, "DictWriter": _dict_writer},
+        instead={"Sniffer": Sniffer},
+        replaced={"reader": _reader, "writer": _writer, "DictReader": _dict_reader, "DictWriter": _dict_writer},
         types=(
             TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
             TypeAudit(
                 type=type(csv.writer(io.StringIO())), reads=names("writerow writerows dialect"), constructable=False
             ),
-            *(
-                audit(
-                    kind, but=["reader"], also=["fieldnames", "line_num", "restkey", "restval"], subclassable=True,
-                    constructable=kind is DictReader,
-                )
-                for kind in (DictReader, csv.DictReader)
-            ),
+            audit(csv.DictReader, but=["reader"], also=_OF_ROWS, constructable=False),
             TypeAudit(type=type(csv.get_dialect("excel")), reads=_DIALECT, constructable=False),
             *(
                 audit(kind, subclassable=True)

@@ -80,22 +80,38 @@ def _ref(value: Any, callback: None = None, /) -> Any:
     return weakref.ref(value)
 
 
-class WeakValueDictionary(weakref.WeakValueDictionary):  # type: ignore[type-arg]
-    """One that asks no key anything where a value is dropped, in whatever thread that is, but at its next use."""
+def _weak(of: Any) -> Callable[[World], type]:
+    """A dictionary that takes what may be read as one. Where a value is dropped, in whatever thread that is, it asks no
+    key anything, but at its next use.
+    """
 
-    def __init__(self, other: Any = (), /, **named: Any) -> None:
-        super().__init__()
-        gone: list[Any] = self._pending_removals  # type: ignore[attr-defined]
-        self._remove = lambda reference: gone.append(reference.key)
-        self.update(other, **named)
+    def make(world: World) -> type:
+        class Weak(of):  # type: ignore[misc]
+            def __init__(self, other: Any = (), /, **named: Any) -> None:
+                super().__init__()
+                if of is weakref.WeakValueDictionary:
+                    gone = self._pending_removals
+                    self._remove = lambda reference: gone.append(reference.key)
+                self.update(other, **named)
 
-    def copy(self) -> WeakValueDictionary:
-        return WeakValueDictionary(self)
+            def update(self, other: Any = (), /, **named: Any) -> None:
+                if not world.gates.shows(other, ("items",)):
+                    other = dict(other)  # which the language reads by other methods
+                super().update(other, **named)
 
-    __copy__ = copy
+            def copy(self) -> Weak:
+                return Weak(self)
+
+            __copy__ = copy
+
+        Weak.__module__, Weak.__name__, Weak.__qualname__ = "weakref", of.__name__, of.__name__
+        world.grant_types({Weak: audit(Weak, but=_REFERENCES)})
+        return Weak
+
+    return make
 
 
-WeakValueDictionary.__module__ = "weakref"
+_REFERENCES = names("data valuerefs keyrefs itervaluerefs")
 
 
 def _drawn(name: str) -> Callable[..., Any]:
@@ -143,15 +159,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="weakref",
-        members=names("WeakKeyDictionary WeakSet"),
-        instead={"ref": _ref, "WeakValueDictionary": WeakValueDictionary},
-        types=(
-            TypeAudit(type=weakref.ref, constructable=False),
-            *(
-                audit(kind, but=names("data valuerefs keyrefs itervaluerefs"))
-                for kind in (WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
-            ),
-        ),
+        members=names("WeakSet"),
+        instead={"ref": _ref},
+        replaced={one.__name__: _weak(one) for one in (weakref.WeakValueDictionary, weakref.WeakKeyDictionary)},
+        types=(TypeAudit(type=weakref.ref, constructable=False), audit(weakref.WeakSet, but=_REFERENCES)),
         note="no callbacks, finalizers or proxies: they would run where nothing bounds them",
     ),
     ModuleAudit(

@@ -11,7 +11,6 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard import sizes
 from cellblock.guard.anatomy import plain
 from cellblock.guard.classes import EnumDict
 from cellblock.guard.names import names
@@ -44,20 +43,8 @@ def _elements(world: World, counter: Any) -> Callable[[], Iterator[Any]]:
     return elements
 
 
-def _user_list(world: World) -> type:
-    class UserList(collections.UserList):  # type: ignore[type-arg]
-        def __mul__(self, n: Any) -> Any:
-            return self.__class__(sizes.multiply(self.data, n))
-
-        __rmul__ = __mul__
-
-        def __imul__(self, n: Any) -> Any:
-            self.data *= sizes.multiply_by(self.data, n)
-            return self
-
-    UserList.__module__, UserList.__qualname__ = "collections", "UserList"
-    world.grant_types({UserList: audit(UserList, subclassable=True, also=["data"], writes=["data"])})
-    return UserList
+def _written(name: str) -> Callable[[World], object]:
+    return lambda world: world.library.module("collections")[name]
 
 
 def _insort(name: str) -> Callable[[World], Callable[..., None]]:
@@ -167,23 +154,15 @@ _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 AUDITS = (
     ModuleAudit(
         name="collections",
-        members=names("deque Counter OrderedDict defaultdict ChainMap UserDict UserString"),
-        replaced={"namedtuple": _namedtuple, "UserList": _user_list},
+        members=names("deque Counter OrderedDict defaultdict"),
+        replaced={"namedtuple": _namedtuple}
+        | {name: _written(name) for name in ("ChainMap", "UserDict", "UserList", "UserString")},
         submodules=names("abc"),
         types=(
             measured(collections.deque),
             measured(collections.Counter, also={"elements": _elements}),
             measured(collections.OrderedDict),
             measured(collections.defaultdict),
-            audit(collections.ChainMap, subclassable=True, also=["maps"], writes=["maps"]),
-            audit(collections.UserDict, subclassable=True, also=["data"], writes=["data"]),
-            audit(collections.UserList, subclassable=True, also=["data"], writes=["data"]),
-            audit(
-                collections.UserString,
-                but=["format", "format_map", "ljust", "rjust", "center", "zfill", "expandtabs"],
-                subclassable=True,
-                also=["data"],
-            ),
             TypeAudit(type=_FIELD, reads=_DOCUMENTED, writes=_DOCUMENTED, constructable=False),
             audit(type(iter(collections.deque[int]())), constructable=False),
             audit(type(iter(collections.OrderedDict[str, int]())), constructable=False),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import exact, name_of
+from cellblock.guard.anatomy import exact, name_of, plain
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
@@ -31,9 +31,10 @@ def _coding(name: str) -> Callable[..., Any]:
     function = getattr(codecs, name)
 
     def coded(obj: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
-        if exact(encoding).lower() not in _CODINGS:
-            raise LookupError(f"unknown encoding: {exact(encoding)}")
-        return function(obj, exact(encoding), exact(errors))
+        encoding = plain(encoding)
+        if encoding.lower() not in _CODINGS:
+            raise LookupError(f"unknown encoding: {encoding}")
+        return function(obj, encoding, exact(errors))
 
     return coded
 
@@ -79,7 +80,9 @@ def _indent(tree: Any, space: str = "  ", level: int = 0) -> None:
 
 
 def _tostring(element: Any, encoding: Any = None, method: Any = None, **options: Any) -> Any:
-    return ElementTree.tostring(_of_texts(element), exact(encoding), exact(method), **options)
+    return ElementTree.tostring(
+        _of_texts(element), None if encoding is None else plain(encoding), exact(method), **options
+    )
 
 
 def _path(name: str) -> Method:

@@ -10,6 +10,7 @@ by the gates, and where it asks for the classes that a class inherits from it is
 
 from __future__ import annotations
 
+import ast
 import builtins
 import gc
 import importlib.util
@@ -25,7 +26,7 @@ from cellblock.guard.check import Program, check
 from cellblock.guard.names import LIBRARY_READS, LIBRARY_WRITES
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeOfTypes, TypeStandIn, called
-from cellblock.guard.written.parts import BESIDE, GIVEN, LEFT_OUT, PARTS, SET
+from cellblock.guard.written.parts import BESIDE, GIVEN, LEFT_OUT, PARTS, PICKED, SET
 from cellblock.guard.written.records import FIELDS, PARAMETERS, fields_of, parameters_of, record_of
 
 if TYPE_CHECKING:
@@ -44,12 +45,24 @@ def _program(name: str) -> Program:
     """The program of a module, checked once a process. Nothing that is made for it is garbage before it is there."""
     spec: Any = importlib.util.find_spec(name)
     source, collects = spec.loader.get_source(name).replace(LEFT_OUT.get(name, "\0"), ""), gc.isenabled()
+    if name in PICKED:
+        source = _picked(source, *PICKED[name])
     gc.disable()
     try:
         return check(source, filename=spec.origin, plain=True, library=True)
     finally:
         if collects:
             gc.enable()
+
+
+def _picked(source: str, start: str, classes: frozenset[str]) -> str:
+    """Some classes of a source, each on its lines."""
+    lines = source.splitlines(keepends=True)
+    found = [start, *["\n"] * len(lines)]
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef) and node.name in classes:
+            found[node.lineno : node.end_lineno] = lines[node.lineno - 1 : node.end_lineno]
+    return "".join(found)
 
 
 for _name in ("functools", "dataclasses"):  # which most others need, and many cells: it counts to none of them

@@ -120,6 +120,10 @@ def _check_methods(kind: type, *methods: str) -> Any:
     return NotImplemented if missing else True
 
 
+def _abstract(world: World) -> dict[str, Any]:
+    return {"_check_methods": _check_methods, **world.importer.inside("collections.abc")}
+
+
 def _binding(world: World) -> Callable[[Any, Any], Any]:
     return lambda function, value: types.MethodType(world.calls.given(function), value)
 
@@ -227,7 +231,7 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "atexit": lambda world: {"register": lambda function: function},
     "shutil": _shutil,
     "gettext": lambda world: {"gettext": lambda text: text, "ngettext": lambda one, many, n: one if n == 1 else many},
-    "_collections_abc": lambda world: {"_check_methods": _check_methods},
+    "_collections_abc": _abstract,
     "_thread": _threading,
 }
 """By the name of a module: what library code has of it, in place of what a cell would have."""
@@ -235,6 +239,13 @@ BESIDE = frozenset(("abc", "io", "sys", "types", "typing"))
 """Modules of which it has the rest that a cell would have, too."""
 LEFT_OUT = {"ipaddress": "    __reduce__ = _IPAddressBase.__reduce__\n"}
 """By the name of a written module: lines about what classes of cells do not have."""
+PICKED = {
+    "collections": (
+        "import _collections_abc\nimport sys as _sys\nfrom reprlib import recursive_repr as _recursive_repr\n",
+        names("ChainMap UserDict UserList UserString"),
+    )
+}
+"""By the name of a module of which only these classes are written: what stands before them."""
 SET: dict[str, Callable[[World], dict[str, Any]]] = {
     "sys": lambda world: {name: _stream(world, name) for name in ("stdout", "stderr")}
 }

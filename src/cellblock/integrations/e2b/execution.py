@@ -18,7 +18,7 @@ from cellblock.outputs import Output, OutputType
 from cellblock.session.blocking import Session
 from cellblock.session.rich import rich
 from cellblock.session.shown import IMAGES
-from cellblock.text import inert, write_json
+from cellblock.text import as_terminal, write_json
 
 Kind = Literal["python", "shell"]
 _VIEWS = {
@@ -87,7 +87,7 @@ class Result:
         return self.extra[name] if name in self.extra else getattr(self, name)
 
     def __repr__(self) -> str:
-        return inert(f"Result({self.text or 'Formats: ' + ', '.join(self.formats())})")
+        return as_terminal(f"Result({self.text or 'Formats: ' + ', '.join(self.formats())})")
 
     __str__ = __repr__
 
