@@ -1,6 +1,7 @@
 """What importing costs: the rows that run inside a wall load the standard library alone."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -47,3 +48,12 @@ def test_what_runs_inside_a_wall_imports_only_the_standard_library(name):
 def test_doctor_alone_looks_for_the_attacks():
     naming = [path for path in PACKAGE.rglob("*.py") if "cellblock_attacks" in path.read_text()]
     assert naming == [PACKAGE / "cli" / "doctor.py"]
+
+
+def test_the_engine_reads_its_own_clocks_alone() -> None:
+    """A program that stops or sets `time.monotonic`, as `freezegun` does, stops no limit and ends no lease."""
+    read = re.compile(r"\btime\.(monotonic|time)\(\)|from time import .*\b(monotonic|time)\b")
+    inside = ("worker", "guard", "cli", "hosting/clock.py")  # and what ends with its command
+    named = {path: path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")}
+    found = [name for path, name in named.items() if not name.startswith(inside) and read.search(path.read_text())]
+    assert found == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import time
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -371,3 +372,12 @@ def test_a_name_of_several_lines_is_one_row_of_a_difference() -> None:
 )
 def test_references_of_html_are_characters_however_many_digits_they_have(html: str, text: str) -> None:
     assert unescape(html) == text
+
+
+def test_a_value_for_a_terminal_is_cut_before_it_is_written_out() -> None:
+    began = time.monotonic()
+    for value in (bytes(60 * 2**20), [20 * "\0"] * 500_000):
+        shown = sayable(value, max_chars=1_000)
+        assert isinstance(shown, str)
+        assert len(shown) < 2_000
+    assert time.monotonic() - began < 1

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from threading import Event
 
+from cellblock.hosting import clock
+
 LOCK_SECONDS = 30.0
 """Seconds for which a lock of another program's is waited for."""
 _SHORTEST, _LONGEST = 0.001, 0.05
@@ -21,11 +23,11 @@ class Deadline:
 
     def give(self, seconds: float) -> None:
         """Let the time be so many seconds from now, unless it was given before."""
-        self._at = min(self._at, time.monotonic() + seconds)
+        self._at = min(self._at, clock.now() + seconds)
 
     def seconds(self) -> float:
         """The time that is left of it."""
-        return self._at - time.monotonic()
+        return self._at - clock.now()
 
 
 left: ContextVar[tuple[Event | Deadline, ...]] = ContextVar("left", default=())
@@ -47,9 +49,9 @@ def pauses(seconds: float) -> Iterator[float]:
     """The seconds to wait in each of several tries, none in the first; they end after so many seconds in all, or when
     the caller has left.
     """
-    until, pause = time.monotonic() + seconds, _SHORTEST
+    until, pause = clock.now() + seconds, _SHORTEST
     yield 0.0
-    while patience(until - time.monotonic()) > 0:
+    while patience(until - clock.now()) > 0:
         yield pause
         pause = min(2 * pause, _LONGEST)
 

@@ -340,16 +340,19 @@ def text_of(value: object, *, max_chars: int) -> str:
 
 
 def sayable(value: object, *, max_chars: int) -> object:
-    """A value for a reader that prints its `str`: itself where that is printable; else its text, or its repr, inert."""
+    """A value for a reader that prints its `str`: itself where that is short and printable; else its text or repr."""
     if issubclass(type(value), str):
         return as_terminal(text_of(value, max_chars=max_chars))
+    shown = represent(value, max_chars=max_chars)
+    if len(shown) >= max_chars:
+        return as_terminal(shown)
     try:
         said = exact(str(value), None)
     except Interruption:
         raise
     except BaseException:  # the value's own code
         said = ""
-    return value if said and said == inert(said) else as_terminal(represent(value, max_chars=max_chars))
+    return value if 0 < len(said) <= max_chars and said == inert(said) else as_terminal(shown)
 
 
 def message_of(error: BaseException, most: int) -> str:

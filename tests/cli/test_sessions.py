@@ -282,3 +282,11 @@ def test_nothing_in_a_session_forges_a_mark_or_a_row(cellblock: Run, url: str) -
     assert len(table) == 4
     assert sorted(row.split("  ")[0] for row in table[1:]) == ["'n\\nforged int'", "'x\\x1b['", "Odd"]
     assert "  | secret  str  5  mine" in shown.splitlines()
+
+
+@pytest.mark.threat("W8")
+@pytest.mark.parametrize("action", ["show", "log"])
+def test_code_that_ran_is_shown_whole_at_a_terminal(repl: Callable[..., Any], url: str, action: str) -> None:
+    with Session("a", state=Versioned(url)) as session:
+        session.run('a = "\x1b]0;"; print("EVIL"); b = "\x07"')
+    repl(action, "a", "--store", url, command="sessions").expect(r'print\("EVIL"\); b')

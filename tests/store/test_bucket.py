@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,20 @@ def test_driver_without_memory_is_told_as_the_store_s(name: str, monkeypatch: py
     monkeypatch.setattr(f"obstore.{name}", fails)
     with pytest.raises(StoreError, match="s3://bucket: this program has no memory left for it"):
         place.put("a", b"b") if name == "put" else place.get("a")
+
+
+def test_a_fork_of_a_process_that_has_used_a_bucket_says_that_it_cannot(bucket: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db?objects={bucket}"
+    with open_store(url) as store:
+        _commit(store, 1)
+    child = os.fork()
+    if not child:
+        status = 1
+        with suppress(BaseException):
+            try:
+                with open_store(url) as store:
+                    _commit(store, 2)
+            except StoreError as error:
+                status = 0 if "was forked from one that has used a bucket" in str(error) else 2
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

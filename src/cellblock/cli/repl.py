@@ -26,7 +26,7 @@ from cellblock.cli.show import Screen
 from cellblock.cli.terminal import Printer, StreamLost, say
 from cellblock.errors import CellblockError, SessionClosed
 from cellblock.session.hostloop import Run, call, finish
-from cellblock.text import message_of, type_name, whole_number
+from cellblock.text import message_of, row, type_name, whole_number
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class Console:
         self._width.forget()  # the width may have been set in between
         if not undone:
             return "undone: a change that no cell made"
-        return "undone: " + "; ".join(cell.source.strip().partition("\n")[0] for cell in undone)
+        return "undone: " + "; ".join(row(cell.source.strip().partition("\n")[0]) for cell in undone)
 
     def say(self, text: str) -> None:
         """Print a line on stdout."""

@@ -22,8 +22,8 @@ from cellblock.session.merging import merge
 from cellblock.session.notebook import Notebook
 from cellblock.session.timeline import before, difference, find, first_parents, why_private
 from cellblock.store import Commit, SessionRow, Store, StoredSession
+from cellblock.text import inert, whole_number
 from cellblock.text import name as named
-from cellblock.text import whole_number
 
 _MOST_LISTED = 1000
 _OF_COMMITS = ("id", "parents", "created", "kind", "number", "message", "snapshot")
@@ -80,7 +80,7 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
                 commit.kind,
                 _ago(commit.created),
                 ", ".join(map(named, marks.get(commit.id, []))),
-                commit.message or "-",
+                inert(commit.message) or "-",
             )
             for commit in commits
         ],
@@ -107,8 +107,8 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
         since = session.settings.get("private_since")
         out.line(f"private since {f'cell {since}' if since else 'the start'}: {why}")
     if cell is not None:
-        for line in cell.source.splitlines():
-            out.line(f"    {line}")
+        for line in cell.source.split("\n"):
+            out.code(f"    {line}")
         for line in cell.text.splitlines():
             out.line(f"  | {line}")
     if not commit.snapshot:

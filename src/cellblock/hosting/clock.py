@@ -1,4 +1,6 @@
-"""The engine's clock, which goes on where a program has stopped `time.monotonic`, as tests of other things do."""
+"""The engine's clocks, which go on where a program has set or stopped `time.monotonic` and `time.time`, as tests of
+other things do.
+"""
 
 from __future__ import annotations
 
@@ -10,5 +12,9 @@ if hasattr(time, "clock_gettime"):
         """Seconds since some time in the past."""
         return time.clock_gettime(time.CLOCK_MONOTONIC)
 
+    def wall() -> float:
+        """Seconds since 1970."""
+        return time.clock_gettime(time.CLOCK_REALTIME)
+
 else:  # on Windows
-    now = time.monotonic
+    now, wall = time.monotonic, time.time

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from string import punctuation
-from time import monotonic
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -20,7 +19,7 @@ from anyio import fail_after, move_on_after
 from anyio.lowlevel import RunVar
 
 from cellblock.errors import CellblockError, ModelError, needing
-from cellblock.hosting import to_thread
+from cellblock.hosting import clock, to_thread
 from cellblock.hosting.to_thread import off_loop
 from cellblock.models.assembling import Assembly, read_piece
 from cellblock.models.failures import Failure, Translator
@@ -141,7 +140,7 @@ class EndpointModel:
         limit: float | None = None  # until the first piece, which may be long in coming, the request's own holds
         until = math.inf
         turn = Turn()
-        while monotonic() < until:
+        while clock.now() < until:
             await turn.end_if_long()
             try:
                 with fail_after(limit):
@@ -160,8 +159,8 @@ class EndpointModel:
             await give(text, on_text, turn)
             limit = self._patience.stall_seconds
             if assembly.is_whole:
-                until = min(until, monotonic() + _TRAILING)
-                limit = min(limit, until - monotonic())
+                until = min(until, clock.now() + _TRAILING)
+                limit = min(limit, until - clock.now())
 
     def _request(self, messages: list[Message], tools: list[ToolSchema]) -> dict[str, Any]:
         request: dict[str, Any] = {"model": self.name, "messages": bounded(messages), "extra_body": self._options}

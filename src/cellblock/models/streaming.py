@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
-from time import monotonic
 from typing import Any
 
 from anyio import move_on_after
 from anyio.lowlevel import checkpoint
 
+from cellblock.hosting import clock
 from cellblock.models.assembling import TooLong, Unreadable
 from cellblock.models.protocol import OnText
 from cellblock.text import line, valid
@@ -42,13 +42,13 @@ class Turn:
     """One turn of the event loop, of at most some milliseconds where `end_if_long` is called between short steps."""
 
     def __init__(self) -> None:
-        self._began = monotonic()
+        self._began = clock.now()
 
     async def end_if_long(self) -> None:
         """Let other tasks and deadlines come first where the turn has been long."""
-        if monotonic() - self._began >= _LONGEST_TURN:
+        if clock.now() - self._began >= _LONGEST_TURN:
             await checkpoint()
-            self._began = monotonic()
+            self._began = clock.now()
 
 
 async def give(text: str, on_text: OnText | None, turn: Turn) -> None:

@@ -7,12 +7,12 @@ long as a batch may take.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self, TypeAlias
 
 from cellblock.errors import StoreDamaged, StoreError
+from cellblock.hosting import clock
 from cellblock.store import trie
 from cellblock.store.address import JSON, address_of, canonical, links, parsed
 from cellblock.store.database import Transaction
@@ -171,7 +171,7 @@ class Batch:
         return parsed(self._fetch_stored(address) if data is None else data)
 
     def _check_time(self) -> None:
-        now = time.monotonic()
+        now = clock.now()
         if self._began is None:
             self._began = now
         elif now - self._began > LONGEST:

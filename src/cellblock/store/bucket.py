@@ -44,6 +44,10 @@ _CREDENTIALS = f"credentials {_VARIABLES}ACCESS_KEY_ID"
 _PLACE = f"region and endpoint {_VARIABLES}REGION"
 _SERVICE = f"see to the service and to the network, and try again; its endpoint and credentials {_VARIABLES}ENDPOINT"
 
+_SPAWN = "start it by multiprocessing's spawn or forkserver, or fork before a bucket is used"
+_users: set[int] = set()
+"""Processes, of those that forked this one and itself, that have used the driver."""
+
 _Result = TypeVar("_Result")
 
 
@@ -122,6 +126,9 @@ def _by_driver(what: str, act: Callable[[], _Result]) -> _Result | None:
 
     None: there is no such object. StoreError, in words of our own, begins with `what`.
     """
+    _users.add(os.getpid())
+    if len(_users) > 1:  # the driver's threads, without which it waits for ever, are the first one's alone
+        raise StoreError(f"{what}: this process was forked from one that has used a bucket", hint=_SPAWN)
     try:
         return act()
     except _MISSING:

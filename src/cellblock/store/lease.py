@@ -14,7 +14,6 @@ import logging
 import os
 import socket
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from cellblock.errors import StoreError
+from cellblock.hosting import clock
 from cellblock.hosting.threads import begun
 from cellblock.hosting.unique import unique_word
 from cellblock.store.address import canonical, parsed, summed, unsummed
@@ -234,7 +234,7 @@ def namespace(kind: str) -> str:
 
 def clock_began() -> float:
     """When the monotonic clock began, by the wall clock as it is set now."""
-    return time.time() - time.monotonic()
+    return clock.wall() - clock.now()
 
 
 def clock_as_text(began: float) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from cellblock.errors import StoreError
+from cellblock.hosting import clock
 from cellblock.patience import LOCK_SECONDS, patience, tries
 from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value
 from cellblock.store.places import no_memory
@@ -209,7 +209,9 @@ class PostgresDatabase:
             )
         transaction.rows(
             "SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),"
-            " set_config('default_transaction_isolation', 'read committed', false)",
+            " set_config('default_transaction_isolation', 'read committed', false),"
+            " set_config('statement_timeout', '0', false),"
+            " set_config('idle_in_transaction_session_timeout', '0', false)",
             f'"{self._schema}"',
             _milliseconds(_LOCK_SECONDS),
         )
@@ -304,14 +306,14 @@ class _Connection(psycopg.Connection[Row]):
 
     def _attended(self, steps: Generator[Any, Any, _Result]) -> Generator[Any, Any, _Result]:
         """The steps of an exchange, of which the driver resumes the next when there is something, and now and then."""
-        heard = time.monotonic()
+        heard = clock.now()
         ready = None
         try:
             while True:
                 ready = yield steps.send(ready)
                 if ready:
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > max(_SILENT_LEFT, patience(_SILENT)):
+                    heard = clock.now()
+                elif clock.now() - heard > max(_SILENT_LEFT, patience(_SILENT)):
                     self.pgconn.finish()
                     raise psycopg.OperationalError("the server says nothing")
         except StopIteration as end:

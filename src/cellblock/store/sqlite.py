@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from cellblock.errors import StoreError
+from cellblock.hosting import clock
 from cellblock.hosting.forks import Calls, emptied
 from cellblock.hosting.paths import absolute
 from cellblock.hosting.shortage import has_room, limit, short_of
@@ -152,7 +153,7 @@ class SqliteDatabase:
         """By a clock that nobody sets: a lease and a grace end when their time has passed."""
         if self._began is None:
             self._began = self._agreed_beginning()
-        return self._began + time.monotonic()
+        return self._began + clock.now()
 
     def check(self) -> list[str]:
         found = [str(row[0]) for row in self.select("PRAGMA integrity_check(20)")]
@@ -425,12 +426,12 @@ class SqliteDatabase:
     def _with_writer(self, sql: str, parameters: Sequence[Value] = ()) -> Iterator[int]:
         """Have the writer alone, once it has executed a statement; how many rows that changed."""
         seconds = _LATER_PATIENCE if self._was_locked else _PATIENCE
-        until = time.monotonic() + seconds
+        until = clock.now() + seconds
         for pause in pauses(seconds):
             if (changed := self._try_to_begin(sql, parameters, pause)) is not None:
                 break
         else:
-            self._was_locked |= time.monotonic() >= until  # else the caller has left
+            self._was_locked |= clock.now() >= until  # else the caller has left
             raise StoreError(f"{self._where} {LOCKED}", hint=_UNLOCK)
         try:
             yield changed

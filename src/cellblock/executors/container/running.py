@@ -15,7 +15,6 @@ import socket
 import struct
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +37,7 @@ from cellblock.executors.container.options import (
     private_directory,
     program,
 )
+from cellblock.hosting import clock
 from cellblock.hosting.sockets import Socket
 from cellblock.hosting.threads import begun
 from cellblock.hosting.waiting import ready
@@ -204,7 +204,7 @@ def _met(
     listener: socket.socket, starting: _Starting, engine: Engine, name: str
 ) -> tuple[socket.socket, socket.socket] | None:
     """The two connections of the container's first process; None if the engine could not start it."""
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = clock.now() + _START_SECONDS
     listener.settimeout(0.1)
     met: list[socket.socket] = []
     asked = 0.0
@@ -215,7 +215,7 @@ def _met(
                 continue
             if starting.status:
                 return None
-            now = time.monotonic()
+            now = clock.now()
             if starting.status == 0 and now - asked > 1.0:
                 asked = now
                 if ask(engine.words("inspect", "--type", "container", name)).returncode:

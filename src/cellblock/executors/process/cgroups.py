@@ -341,7 +341,7 @@ def of_this_process() -> Groups:
 def give_back(group: Group) -> None:
     """A session of this process has ended; a forked copy of the process only lets go."""
     if isinstance(_groups, Groups):
-        with contextlib.suppress(PermissionError):  # this process has become another user
+        with contextlib.suppress(OSError):  # this process has become another user, or the groups are out of its sight
             _groups.give_back(group)
 
 

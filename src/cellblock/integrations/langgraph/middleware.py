@@ -26,9 +26,10 @@ from cellblock.integrations.langgraph.content import (
 )
 from cellblock.integrations.langgraph.graph import with_content
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
-from cellblock.text import inert, line, text_of
+from cellblock.text import inert, line, name, text_of
 
 _MOST_SHOWN = 100_000
+_MOST_NAME = 1_000
 
 
 class SandboxState(LangChainState[Any]):
@@ -94,12 +95,17 @@ def describe_call(call: Any, state: Any, runtime: Any) -> str:
     For `HumanInTheLoopMiddleware(interrupt_on={"python_run_prepared": {"description": describe_call, …}})`.
     """
     given: dict[object, object] = call["args"]
-    parts = {line(key): text_of(value, max_chars=_MOST_SHOWN) for key, value in given.items()}
+    parts = [(name(text_of(key, max_chars=_MOST_NAME)), _whole(value)) for key, value in given.items()]
     content = content_for(state.get(PENDING), id_of(call))
-    return "\n".join([line(call["name"]), *(_part(*one) for one in [*parts.items(), ("content", content)] if one[1])])
+    return "\n".join([line(call["name"]), *(_part(*one) for one in [*parts, ("content", content)] if one[1])])
 
 
-def _part(name: str, text: str) -> str:
+def _whole(value: object) -> str:
+    """A text as it is, as code in it runs whole; of anything else so much."""
+    return value if isinstance(value, str) else text_of(value, max_chars=_MOST_SHOWN)
+
+
+def _part(named: str, text: str) -> str:
     """A line, or lines that are set in."""
     text = inert(text)
-    return f"{name}: {text}" if "\n" not in text else f"{name}:\n    " + text.replace("\n", "\n    ")
+    return f"{named}: {text}" if "\n" not in text else f"{named}:\n    " + text.replace("\n", "\n    ")

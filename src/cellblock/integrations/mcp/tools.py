@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import time
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
@@ -19,6 +18,7 @@ from pydantic import Field
 from cellblock.cell import Cell
 from cellblock.errors import CellblockError
 from cellblock.events import Done, ToolCall
+from cellblock.hosting import clock
 from cellblock.integrations.mcp.resources import HTML, IPYNB, exported
 from cellblock.integrations.mcp.results import (
     CellResult,
@@ -354,10 +354,10 @@ async def follow(session: AsyncSession, source: str, kind: Literal["python", "sh
 
     async def tell() -> None:
         nonlocal shown
-        began = told = time.monotonic()
+        began = told = clock.now()
         while True:
             await anyio.sleep(_FIRST_SECONDS)
-            text, shown, now = shown, "", time.monotonic()
+            text, shown, now = shown, "", clock.now()
             if text or now - told >= _SILENT_SECONDS:
                 told = now
                 await report(now - began, None, text or None)

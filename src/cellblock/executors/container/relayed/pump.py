@@ -17,13 +17,12 @@ import select
 import signal
 import socket
 import subprocess
-import time
 import weakref
 from typing import TYPE_CHECKING
 
 from cellblock.documents import fits
 from cellblock.executors.container.engine import reason_in
-from cellblock.hosting import sockets
+from cellblock.hosting import clock, sockets
 from cellblock.hosting.threads import begun
 from cellblock.worker import control
 from cellblock.worker.relayed.junction import Junction, Packets, Pipe
@@ -137,7 +136,7 @@ class Pump:
         """Seconds to wait for an answer that is owed; TimeoutError once that is over."""
         if not self._due:
             return None
-        now = time.monotonic()
+        now = clock.now()
         if not all(map(self._junction.delivered, self._deaths)):  # its end comes after what nobody has read yet
             self._due = dict.fromkeys(self._due, now + _ANSWER_SECONDS)
         left = min(self._due.values()) - now
@@ -161,7 +160,7 @@ class Pump:
             if answer == "ended" and not self._deaths.keys() - self._dead.keys():
                 answer = None  # it has ended
             if answer is not None:
-                self._due[answer] = time.monotonic() + _ANSWER_SECONDS
+                self._due[answer] = clock.now() + _ANSWER_SECONDS
             self._junction.send(control.packed(message))
 
     def _join(self, token: int, descriptors: list[int]) -> None:
@@ -232,19 +231,19 @@ class Pump:
 
     def _await(self, process: subprocess.Popen[bytes]) -> bool:
         """True if the engine's command has ended in time. It is read from meanwhile, or it would wait for that."""
-        deadline = time.monotonic() + _ENDING_SECONDS
+        deadline = clock.now() + _ENDING_SECONDS
         said = self._said_on.fileno()
         os.set_blocking(said, False)
         open_ones = {self._line_in.fileno(), said}
         while open_ones:
-            ready, _, _ = select.select(open_ones, (), (), max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select(open_ones, (), (), max(0.0, deadline - clock.now()))
             if not ready:
                 return False
             for one in ready:
                 if not (self._read_said() if one == said else os.read(one, _CHUNK)):
                     open_ones.remove(one)
         try:
-            process.wait(max(0.0, deadline - time.monotonic()))
+            process.wait(max(0.0, deadline - clock.now()))
         except subprocess.TimeoutExpired:
             return False
         return True
