@@ -2,6 +2,7 @@
 
 import base64
 import json
+import time
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -551,6 +552,16 @@ def test_what_markdown_names_once_and_shows_often_stays_small(times: int) -> Non
     notebook = notebook_of(cell(outputs=(output,)))
     assert len(notebook.to_html()) < 20 * len(source)
     assert len(json.dumps(notebook.to_ipynb())) < 20 * len(source)
+
+
+@pytest.mark.threat("W8")
+def test_tables_that_are_filled_up_count_as_what_they_are() -> None:
+    source = "|".join("a" * 240) + "\n" + "|".join("-" * 240) + "\nx" * 270
+    output = Output(type=OutputType.TEXT, data={"text/markdown": source})
+    notebook = notebook_of(*(cell(outputs=(output,)) for _ in range(60)))
+    began = time.process_time()
+    notebook.to_html()
+    assert time.process_time() - began < 30
 
 
 # --- text made inert ----------------------------------------------------------------------------------------

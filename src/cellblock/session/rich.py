@@ -33,6 +33,10 @@ _DATA = frozenset(("application/json", DATAFRAME_MIME))
 _BINARY = IMAGES | {"application/pdf"}
 _MOST_NAMED = 8
 _MIME = re.compile(r"[a-z]+/[A-Za-z0-9.+-]{1,80}")
+_MOST_CELLS = 65_536
+"""Cells of a text's tables, past which markdown-it takes none. Each takes as long as half a character."""
+_OF_A_RULE = frozenset(" \t|:->*+.0123456789")
+"""Characters of a line between the head and the rows of a table, in a quotation or a list too."""
 _STYLE = "contain:content;overflow:auto"
 """Whatever is within the element is drawn within it, at a fixed place too."""
 _TAG_OR_MATH = re.compile(r"(<[^<>]*+>)|[$\\`]++")
@@ -93,11 +97,18 @@ def renders_markdown() -> bool:
 def markdown(text: str, images: Mapping[str, Blob], room: Room) -> str:
     """Markdown as HTML; the text as it is written where it cannot be rendered, or the document has enough of it."""
     from_table: str | None = None
-    if renders_markdown() and room.takes_markdown(len(text)):
+    if renders_markdown() and room.takes_markdown(len(text) + _cells(text) // 2):
         from cellblock.session.markdown import rendered
 
         from_table = rendered(text, images, room.left)
     return f"<pre>{escape(inert(text))}</pre>" if from_table is None else from_table
+
+
+def _cells(text: str) -> int:
+    """The most cells that tables of a text may come to: short rows are filled up to the columns of their table."""
+    lines = text.split("\n")
+    columns = max((line.count("|") + 1 for line in lines if "-" in line and _OF_A_RULE.issuperset(line)), default=0)
+    return min(columns * len(lines), _MOST_CELLS)
 
 
 def apart(html: str) -> str:
