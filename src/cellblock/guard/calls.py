@@ -195,6 +195,25 @@ class Calls:
         del giving.__wrapped__
         return giving
 
+    def naming(self, function: Any) -> Any:
+        """A function or class of the library that uses what it is given by name: it gets no object of the host's.
+
+        A class stays itself, and is called so.
+        """
+
+        form = self._instead.get(id(function), function)
+
+        def called(*given: Any, **named: Any) -> Any:
+            for one in (*given, *named.values()):
+                self._world.gates.require_no_host(one)
+            return form(*given, **named)
+
+        if issubclass(type(function), type):
+            self.known.pop(id(function), None)
+            self._instead[id(function)] = called
+            return function
+        return functools.update_wrapper(called, function, ("__name__", "__qualname__", "__doc__"), ())
+
     def stepped(self, function: Any, by: Any = None) -> Any:
         """Give what `map` and the like call in a function's place; `by` is what has the name of one of them."""
         if by is not None and not any(by is one for one in (*_FIRST, *_KEY)):

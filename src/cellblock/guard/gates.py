@@ -7,6 +7,7 @@ code asks first. It runs no code of the object's: classes are looked at through 
 
 from __future__ import annotations
 
+import sys
 import types
 from abc import ABCMeta
 from collections import defaultdict
@@ -47,6 +48,7 @@ from cellblock.guard.standins import (
 )
 from cellblock.guard.tables import BUILTIN_TYPES, VALUES, Method, TypeAudit, view_of_copy
 from cellblock.guard.unbound import Unbound, of_instances, require_instance
+from cellblock.guard.weights import PLAIN
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -232,6 +234,24 @@ class Gates:
         except AttributeError:
             return False
         return True
+
+    def require_no_host(self, value: Any) -> None:
+        """Refuse an object of the host's, and a list or tuple with one in it."""
+        if type(value) in (list, tuple):
+            for one in value:
+                if type(one) not in PLAIN:
+                    self._require_own(one)
+        else:
+            self._require_own(value)
+
+    def _require_own(self, value: Any) -> None:
+        kind = value if issubclass(type(value), type) else type(value)
+        if self._own(kind) and not self._inherits(kind):
+            return
+        package = module_of(kind).partition(".")[0]
+        library = kind in self._types or package in sys.stdlib_module_names or package in self._world.trusted
+        if kind in self._world.host_types or not library:
+            raise denied(f"an object of {name_of(kind)!r}, whose methods would be used by name, is not taken here")
 
     def _ask_first(self, name: str, kind: type | None) -> None:
         if spelling.LAST + name in self._world.builtins:

@@ -173,13 +173,18 @@ class Importer:
         for one in audit.members:
             if hasattr(real, one):
                 value = getattr(real, one)
-                members[one] = self._handed(self._world.calls.giving(value) if one in audit.calling else value)
+                members[one] = self._handed(self._prepared(audit, one, value))
         stand_ins = {**audit.instead, **{one: make(self._world) for one, make in audit.replaced.items()}}
         for one, stand_in in stand_ins.items():
             made = called(one, stand_in)
-            members[one] = made = self._world.calls.giving(made) if one in audit.calling else made
+            members[one] = made = self._prepared(audit, one, made)
             self._world.calls.grant(made)
         return members | self._inner(audit)
+
+    def _prepared(self, audit: ModuleAudit, name: str, member: Any) -> Any:
+        calls = self._world.calls
+        member = calls.giving(member) if name in audit.calling else member
+        return calls.naming(member) if name in audit.naming else member
 
     def _inner(self, audit: ModuleAudit) -> dict[str, object]:
         return {one: self._submodule(f"{audit.name}.{one}") for one in audit.submodules}

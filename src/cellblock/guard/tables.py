@@ -102,6 +102,8 @@ class ModuleAudit:
     """The module that the members are of, where it is another than that of the program."""
     calling: frozenset[str] = frozenset()
     """Functions of the module that call what they are given."""
+    naming: frozenset[str] = frozenset()
+    """Functions and classes of it that use methods of what they are given by name: they get nothing of the host's."""
     written: bool = False
     """True if `members` are of the module that a world makes from the running Python's own source."""
 

@@ -85,14 +85,14 @@ class AsyncSessionTools:
         return Answer(within([answer], most), ok=answer.ok, cell=answer.cell)
 
     async def _answer(self, name: str, arguments: str | Mapping[str, Any]) -> Answer:
-        callee = self._callees.get(name)
+        callee = self._callees.get(line(name))
         if callee is None:
             return _failed(f"there is no tool {line(name)!r}: there are {', '.join(self._callees)}")
         try:
             given = await off_loop(len(arguments) if isinstance(arguments, str) else LARGE, _read, arguments)
         except BadJson as error:
             return _failed(f"the arguments are no JSON: {error}")
-        if not isinstance(given, Mapping):
+        if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
             return _failed(f"the arguments are no JSON object but {type(given).__name__}")
         try:
             answer = await callee.call(given)

@@ -275,9 +275,9 @@ def test_what_the_limits_allow_a_cell_to_show_is_not_cut(url: str) -> None:
 def test_who_approves_a_call_reads_what_runs() -> None:
     hidden = 'total = 1 # \x1b]\nopen("stolen", "w")\ntotal = 2 # \x07\na = "\x1b]"; evil(); b = "\x07"'
     long = "print(1)\n#" + 150_000 * "x" + "\nevil()"
-    args = {"description": "sum\n\ncontent: print(1)", "code": hidden, "co\u200bde": "harmless()", "code ": long}
+    args = {"description": "sum\n\nthe content: x", "code": hidden, "co\u200bde": "harmless()", "the content": long}
     shown = describe_call({"name": "python_run", "args": args, "id": "1"}, {}, None)
-    assert shown.count("\ncontent:") == 0, "no text of a model begins a line like a name"
+    assert shown.count("\nthe content:") == 0, "no text of a model begins a line like a name"
     for line in ('open("stolen", "w")', 'a = "[U+001B]]"; evil();', "harmless()", "x\n    evil()"):
         assert line in shown
     assert shown.replace("\n", "").isprintable()

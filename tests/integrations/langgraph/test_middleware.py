@@ -69,7 +69,7 @@ def test_who_approves_is_shown_the_code(threads: Threads, decision: str) -> None
     )
     (asked,) = agent.invoke(GO, AT)["__interrupt__"]
     shown = asked.value["action_requests"][0]["description"]
-    assert shown == "python_run_prepared\nfile_path: /tmp/a.py\ndescription: it\ncontent: print('ran')"
+    assert shown == "python_run_prepared\nfile_path: /tmp/a.py\ndescription: it\nthe content: print('ran')"
     answer: dict[str, Any] = {"type": decision}
     state = agent.invoke(Command(resume={"decisions": [answer]}), AT)
     assert ("ran" in told(state)) == (decision == "approve")

@@ -321,6 +321,7 @@ AUDITS = (
     ModuleAudit(
         name="uuid",
         members=names("UUID uuid3 uuid4 uuid5 NAMESPACE_DNS NAMESPACE_URL NAMESPACE_OID NAMESPACE_X500 SafeUUID"),
+        naming=names("UUID uuid3 uuid5"),
         types=(audit(uuid.UUID, also=["int", "is_safe"], subclassable=True), TypeAudit(type=enum.EnumType)),
         note="uuid1 tells the machine's address",
     ),

@@ -441,6 +441,7 @@ AUDITS = (
     ModuleAudit(
         name="typing",
         members=listed("typing"),
+        naming=names("NewType"),
         refused=_NOT_TYPING,
         instead={
             "overload": _overload,

@@ -307,6 +307,7 @@ AUDITS = (
         name="statistics",
         members=listed("statistics") - _STATISTICS.keys(),
         instead=_STATISTICS,
+        naming=listed("statistics") | _STATISTICS.keys(),
         refused=names("kde_random"),
         note="what draws from the host's generator draws from the world's, or is left out",
         types=(

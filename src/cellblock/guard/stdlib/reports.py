@@ -149,6 +149,7 @@ AUDITS = (
     ModuleAudit(
         name="inspect",
         members=_ASKS | names("Parameter Signature"),
+        naming=names("Parameter Signature cleandoc"),
         instead={
             "isclass": lambda value: isinstance(value, type),
             "ismodule": lambda value: isinstance(value, types.ModuleType),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import inspect
+import types
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -112,12 +114,15 @@ def _waiting(name: str) -> Callable[[World], Callable[..., Any]]:
 AUDITS = (
     ModuleAudit(
         name="asyncio",
-        members=_ASYNC - names("gather wait_for shield as_completed current_task all_tasks Condition")
+        members=_ASYNC - names("gather wait_for shield as_completed current_task all_tasks Condition "
+            "iscoroutine iscoroutinefunction")
         - _QUEUES.keys(),
         instead={
             "Condition": Condition,
             **_QUEUES,
             **{name: _of_this_loop(name) for name in ("current_task", "all_tasks")},
+            "iscoroutine": lambda obj: isinstance(obj, types.CoroutineType | Coroutine),  # asyncio's keeps the class
+            "iscoroutinefunction": inspect.iscoroutinefunction,
         },
         replaced={"run": _run, **{name: _waiting(name) for name in ("gather", "wait_for", "shield", "as_completed")}},
         types=(

@@ -109,6 +109,7 @@ AUDITS = (
     ModuleAudit(
         name="zoneinfo",
         members=names("ZoneInfo ZoneInfoNotFoundError available_timezones"),
+        naming=names("ZoneInfo"),
         types=(audit(zoneinfo.ZoneInfo, but=["from_file", "clear_cache"]),),
         note="zones come from the system's own data; where that is, and the cache, are the process's",
     ),

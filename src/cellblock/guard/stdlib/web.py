@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import exact, name_of, plain
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit
+from cellblock.guard.tables import Method, ModuleAudit, Replaced, TypeAudit, audit
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -131,6 +131,23 @@ for _name in _TOUCHING:
     setattr(PosixPath, _name, _refusing(_name))
 PosixPath.__module__ = "pathlib"
 
+
+
+def _named(name: str) -> Replaced:
+    def replaced(world: World, path: Any) -> Any:
+        return world.calls.naming(getattr(path, name))
+
+    return replaced
+
+
+_NAMED = {name: _named(name) for name in ("match", "full_match", "with_name", "with_stem", "with_suffix")}
+
+
+def _of_paths(kind: type) -> TypeAudit:
+    shown = _PURE | _TOUCHING if kind is PosixPath else _PURE
+    return TypeAudit(type=kind, reads=shown - _NAMED.keys(), statics=shown - _NAMED.keys(), replaced=_NAMED)
+
+
 _PURE_PATHS = (pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath)
 
 AUDITS = (
@@ -140,8 +157,7 @@ AUDITS = (
         members=names("PurePath PurePosixPath PureWindowsPath"),
         instead={"Path": PosixPath, "PosixPath": PosixPath},
         types=(
-            *(TypeAudit(type=kind, reads=_PURE, statics=_PURE) for kind in _PURE_PATHS),
-            TypeAudit(type=PosixPath, reads=_PURE | _TOUCHING, statics=_PURE | _TOUCHING),
+            *map(_of_paths, (*_PURE_PATHS, PosixPath)),
             TypeAudit(type=type(pathlib.PurePosixPath("a").parents), reads=names("count index"), constructable=False),
         ),
         note="paths as names: what touches files is refused when it is called",
@@ -172,6 +188,7 @@ AUDITS = (
     ModuleAudit(
         name="xml.etree.ElementTree",
         members=names("Element SubElement Comment ProcessingInstruction QName ParseError iselement"),
+        naming=names("iselement"),
         instead={
             "fromstring": _fromstring,
             "XML": lambda text: _fromstring(text),

@@ -26,10 +26,11 @@ from cellblock.integrations.langgraph.content import (
 )
 from cellblock.integrations.langgraph.graph import with_content
 from cellblock.integrations.langgraph.tools import create_sandbox_tools, threads_of
-from cellblock.text import inert, line, name, text_of
+from cellblock.text import inert, line, represent, text_of
 
 _MOST_SHOWN = 100_000
 _MOST_NAME = 1_000
+_CONTENT = "the content"
 
 
 class SandboxState(LangChainState[Any]):
@@ -95,9 +96,14 @@ def describe_call(call: Any, state: Any, runtime: Any) -> str:
     For `HumanInTheLoopMiddleware(interrupt_on={"python_run_prepared": {"description": describe_call, …}})`.
     """
     given: dict[object, object] = call["args"]
-    parts = [(name(text_of(key, max_chars=_MOST_NAME)), _whole(value)) for key, value in given.items()]
+    parts = [(_named(text_of(key, max_chars=_MOST_NAME)), _whole(value)) for key, value in given.items()]
     content = content_for(state.get(PENDING), id_of(call))
-    return "\n".join([line(call["name"]), *(_part(*one) for one in [*parts, ("content", content)] if one[1])])
+    return "\n".join([line(call["name"]), *(_part(*one) for one in [*parts, (_CONTENT, content)] if one[1])])
+
+
+def _named(key: str) -> str:
+    """The name of an argument, in quotation marks where it is none that a tool has."""
+    return key if key.isascii() and key.isidentifier() else represent(key, max_chars=_MOST_NAME)
 
 
 def _whole(value: object) -> str:
