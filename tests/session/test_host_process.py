@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -82,3 +84,24 @@ def test_request_that_a_keeper_cannot_carry_out_ends_nothing(
         keeper.tell("hold back")
         assert session.run("import os\nx, os.listdir()").value == (1, ["f"])
     assert "the keeper of a session could not hold back: KeyError: 'since'" in caplog.text
+
+
+_ANOTHER_ROOT = """
+import os, sys
+from cellblock import CellblockError, Session
+session = Session()
+os.chroot(sys.argv[1])
+try:
+    session.run("while True: pass", timeout=1)
+except CellblockError as error:
+    print(error)
+session.close()
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another root directory needs root")
+def test_program_that_changes_its_root_directory_is_told_what_is_gone(tmp_path: Path) -> None:
+    given = [sys.executable, "-c", _ANOTHER_ROOT, str(tmp_path)]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=60)
+    assert "the system refuses what it gave when the session was opened" in done.stdout
+    assert "its root directory" in done.stdout

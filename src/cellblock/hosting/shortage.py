@@ -24,6 +24,8 @@ _CLOSE = "close sessions that are not used"
 _OF_SESSION = "the session could not do this"
 _SPACES = {"RLIMIT_AS": ("VmSize:", "-v"), "RLIMIT_DATA": ("VmData:", "-d")}
 _STACK_BYTES = 16 << 20
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENOENT, errno.EROFS)
+_SYSTEM = ("/proc/", "/sys/", "/dev/")
 
 
 def limit(name: str) -> tuple[int, int]:
@@ -112,11 +114,23 @@ def short_of(error: BaseException, failed: str = _OPENED) -> CellblockError | No
 
 def meant(error: BaseException) -> BaseException:
     """The error that a call of a session raises for one that it came upon."""
-    short = short_of(error, _OF_SESSION) if isinstance(error, OSError) else None
+    short = short_of(error, _OF_SESSION) or _refused(error) if isinstance(error, OSError) else None
     if short is None:
         return error
     short.__cause__ = error
     return short
+
+
+def _refused(error: OSError) -> CellblockError | None:
+    """The error for a call that the system refuses, or a file of its own that is gone: it was there at the opening."""
+    place = error.filename if isinstance(error.filename, str) else ""
+    if error.errno not in _REFUSALS or not (place.startswith(_SYSTEM) if place else error.errno != errno.ENOENT):
+        return None
+    what = f"{error.strerror}: {place}" if place else error.strerror
+    return CellblockError(
+        f"{_OF_SESSION}: the system refuses what it gave when the session was opened ({what})",
+        hint="see what this program has changed since: its root directory, its user, a filter of system calls, mounts",
+    )
 
 
 def named(call: Callable[Given, Coroutine[Any, Any, T]]) -> Callable[Given, Coroutine[Any, Any, T]]:

@@ -7,6 +7,7 @@ tried again first. What a commit wrote is loaded once, in a process that is thro
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from collections import deque
@@ -150,7 +151,9 @@ class Committer:
     def raise_failure(self) -> None:
         """Raise what keeps the oldest step out of the store."""
         if (failure := self.failure) is not None and self.queue:
-            raise type(failure)(f"{failure.args[0]}; not in the store yet: {self._waiting()}", hint=failure.hint)
+            raised = copy.copy(failure)  # with the fields of its class
+            raised.args = (f"{failure.args[0]}; not in the store yet: {self._waiting()}",)
+            raise raised
 
     def _waiting(self) -> str:
         """The steps that are not in the store yet."""

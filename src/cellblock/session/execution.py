@@ -283,6 +283,8 @@ class Execution:
                 self._overrun()  # here, as events may come without a pause
             if (event := turn.at_once()) is not None:  # most are: a cancel scope costs more than a short cell
                 return event
+            if self._abandoned and turn.has_ended():  # what its last event asked for has failed
+                return turn.at_once() or Died()
             with anyio.move_on_after(None if self._killed else self._deadline - clock.now()):
                 return await turn.next()
 
