@@ -832,3 +832,33 @@ class Five(Mapping):
         "q", {"a": 2}, {"a": 2}, [1, 2, 3], True, True, True, {"a": 1, "b": 2, "x": 1},
         "ChainMap({'a': 1}, {'b': 2})", [{"b": 2}], True, True, {"a": 5, "b": 5}, 2,
     )  # fmt: skip
+
+
+def test_rare_calls_answer_as_in_python(session: Session) -> None:
+    cell = session.run("""
+import asyncio, decimal, typing, xml.etree.ElementTree as ET
+def tried(call):
+    try:
+        return call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+root = ET.fromstring("<r><a>1</a></r>")
+class Named(typing.NamedTuple):
+    x: int
+Named.x.__doc__ = "said"
+async def main():
+    condition = asyncio.Condition()
+    before = condition.locked()
+    await condition.acquire()
+    held = condition.locked()
+    condition.release()
+    return before, held, condition.locked()
+[
+    root.find(""), root.findall(""), root.findtext(""), root.find("q:b"), root.findtext("q:b", 5), root.findtext("a"),
+    root.findtext("b", default=4), tried(lambda: decimal.localcontext(foo=1)), Named.x.__doc__, asyncio.run(main()),
+]
+""")
+    assert cell.value == [
+        None, [], None, None, 5, "1", 4, "TypeError: 'foo' is an invalid keyword argument for this function", "said",
+        (False, True, False),
+    ]  # fmt: skip

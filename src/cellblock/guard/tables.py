@@ -12,7 +12,7 @@ import builtins
 import types
 import typing
 from array import array
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -309,6 +309,8 @@ def _errors() -> Iterable[TypeAudit]:
             yield audit(kind, but=["obj"], subclassable=True, writes=public(kind))
 
 
+_FIELD = type(vars(namedtuple("_", "one"))["one"])
+"""What a named tuple reads a field by."""
 BUILTIN_TYPES: dict[type, TypeAudit] = {
     one.type: one
     for one in (
@@ -328,6 +330,7 @@ BUILTIN_TYPES: dict[type, TypeAudit] = {
         _generator(types.GetSetDescriptorType, ""),
         _generator(types.MemberDescriptorType, ""),
         _generator(super, "__init__"),
+        TypeAudit(type=_FIELD, reads=names("__doc__"), writes=names("__doc__"), constructable=False),
         TypeAudit(type=vars(typing)["Generic"], subclassable=True),
         *_errors(),
     )

@@ -233,8 +233,13 @@ def _setcontext(context: Any, /) -> None:
 def _localcontext(ctx: Any = None, **changes: Any) -> Any:
     inner = _bounded_context(_getcontext() if ctx is None else ctx)
     for name, value in changes.items():
+        if name not in _OF_CONTEXTS:
+            raise TypeError(f"{name!r} is an invalid keyword argument for this function")
         setattr(inner, name, value)
     return ContextManager(inner)
+
+
+_OF_CONTEXTS = names("prec rounding Emin Emax capitals clamp flags traps")
 
 
 class ContextManager:

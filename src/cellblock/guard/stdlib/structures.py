@@ -148,7 +148,6 @@ def _members(given: Any) -> list[Any]:
 _ABSTRACT = tuple(
     getattr(collections.abc, name) for name in sorted(listed("collections.abc")) if hasattr(collections.abc, name)
 )
-_FIELD, _DOCUMENTED = type(vars(collections.namedtuple("_", "one"))["one"]), names("__doc__")
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (
@@ -163,7 +162,6 @@ AUDITS = (
             measured(collections.Counter, also={"elements": _elements}),
             measured(collections.OrderedDict),
             measured(collections.defaultdict),
-            TypeAudit(type=_FIELD, reads=_DOCUMENTED, writes=_DOCUMENTED, constructable=False),
             audit(type(iter(collections.deque[int]())), constructable=False),
             audit(type(iter(collections.OrderedDict[str, int]())), constructable=False),
         ),

@@ -138,7 +138,7 @@ AUDITS = (
                 for kind in (getattr(asyncio, name, None) for name in sorted(_ASYNC))
                 if isinstance(kind, type)
             ),
-            replace(audit(asyncio.Condition), type=Condition),
+            replace(audit(asyncio.Condition, also=names("acquire locked release")), type=Condition),
             *(replace(audit(getattr(asyncio, name)), type=kind) for name, kind in _QUEUES.items()),
         ),
         note="no loops, threads, processes or sockets; a class over a queue would run where that is let go of",

@@ -89,11 +89,14 @@ def _path(name: str) -> Method:
     """A method that takes a path, from the source that C code calls as well, whose cache is the world's."""
 
     direct = getattr(ElementTree.Element, name)
+    most = {"find": 0, "findall": 0, "findtext": 1}.get(name, -1)
+    """Arguments beside the path, but for namespaces, of what C looks for by itself."""
 
     def make(world: World) -> Callable[..., Any]:
         def found(self: Any, /, path: Any, *given: Any, **named: Any) -> Any:
-            if type(path) is str and not (given or named) and _TAG.fullmatch(path):  # which C looks for by itself
-                return direct(self, path)
+            by_itself = len(given) <= most and not named.keys() - {"default"}
+            if by_itself and type(path) is str and _TAG.fullmatch(path):
+                return direct(self, path, *given, **named)
             return world.library.module("xml.etree.ElementPath")[name](self, path, *given, **named)
 
         return found
@@ -101,7 +104,7 @@ def _path(name: str) -> Method:
     return Method(f"Element.{name}", make)
 
 
-_TAG = re.compile(r"(?:\{[^{}]*+\}|[^][/*@.{}])++")
+_TAG = re.compile(r"(?:\{[^{}]*+\}|[^][/*@.{}])*+")
 _PATHS = ("find", "findall", "findtext", "iterfind")
 
 _PURE = names(
