@@ -744,6 +744,8 @@ class Gates:
         if kind in self.known_writes(name):
             return value
         plain = name.removesuffix(spelling.AUGMENTED)
+        if kind is types.FunctionType and self._world.made(value) and not (is_dunder(plain) or never_read(plain)):
+            return value
         if self.write(value, plain) is not value or self.read(value, plain) is not value:
             return Watched(self, value)
         if kind in self.known_reads(plain) and kind in self.known_writes(plain):
