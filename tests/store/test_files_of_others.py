@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from backports import zstd
 
-from cellblock import CellblockError, Session, StoreDamaged, StoreError, Versioned
+from cellblock import CellblockError, LeaseLost, Session, StoreDamaged, StoreError, Versioned
 from cellblock.session.timeline import difference
 from cellblock.store import open_store
 from cellblock.store.objects import ObjectTable
@@ -208,3 +208,26 @@ def test_file_that_is_mounted_alone_is_refused(tmp_path: Path) -> None:
     mounting = ["unshare", "--map-root-user", "--mount", sys.executable, "-c", program]
     found = subprocess.run(mounting, cwd=tmp_path, capture_output=True, text=True)
     assert "is a file that is mounted alone" in found.stderr
+
+
+def test_store_that_is_set_back_to_a_backup_mixes_nobodys_sessions(tmp_path: Path) -> None:
+    path, url = tmp_path / "cells.db", f"sqlite:///{tmp_path}/cells.db"
+    with open_store(url) as store:
+        store.hold("ana", "old").release()
+
+    def copied(source: Path, to: Path) -> None:
+        with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(to)) as other:
+            one.backup(other)
+
+    copied(path, tmp_path / "backup.db")
+    with open_store(url) as store:
+        newer, again = store.hold("ana", "new"), store.hold("ana", "old")
+        copied(tmp_path / "backup.db", path)
+        bobs, anas = store.hold("bob", "his"), store.hold("ana", "old")
+        for held in (newer, again):
+            with pytest.raises(LeaseLost):
+                held.append({"secret": "of ana"})
+        assert [held.readable() for held in (bobs, anas)] == 2 * [([], [])]
+        for held in (bobs, anas):
+            held.append({"own": 1})
+            held.release()

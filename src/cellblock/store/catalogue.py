@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -175,7 +176,8 @@ class Catalogue:
 
     def _hold(self, transaction: Transaction, found: Row, holder: Holder, now: float) -> Held:
         """Write down who holds the session of a locked row from now on."""
-        epoch = number(found[4]) + 1
+        last = number(found[4])
+        epoch = last + 1 + (secrets.randbits(32) if last else 0)  # another one, too, where the store went back meanwhile
         transaction.run(
             "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
             epoch, lease.as_text(holder), now + self._lease_seconds, _ms_now(), found[1],
@@ -189,10 +191,11 @@ class Catalogue:
     def _lock_user(self, transaction: Transaction, user: str, *, create: bool) -> int | None:
         if create:
             sql = (
-                "INSERT INTO users (name, created, objects, bytes) SELECT ?, ?, 0, 0"
+                f"INSERT INTO users (id, name, created, objects, bytes){self._database.dialect.own_id}"
+                " SELECT CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS BIGINT), 0, 0"
                 " WHERE NOT EXISTS (SELECT 1 FROM users WHERE name = ?) ON CONFLICT (name) DO NOTHING"
             )
-            transaction.run(sql, user, _ms_now(), user)
+            transaction.run(sql, _new_id(), user, _ms_now(), user)
         rows = transaction.rows(f"SELECT id FROM users WHERE name = ?{self._database.dialect.for_update}", user)
         return number(rows[0][0]) if rows else None
 
@@ -228,7 +231,8 @@ class Catalogue:
                 hint="delete a session, or raise the quota",
             )
         now = _ms_now()
-        transaction.run(_CREATE, user_id, name, now, now, canonical(settings).decode(), MAIN)
+        sql = f"{_CREATE}{self._database.dialect.own_id} VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 0, NULL, 0, 0)"
+        transaction.run(sql, _new_id(), user_id, name, now, now, canonical(settings).decode(), MAIN)
 
 
 _FIND = "SELECT s.user_id, s.id, s.created, s.settings FROM sessions s JOIN users u ON u.id = s.user_id"
@@ -245,11 +249,16 @@ _USAGE = (
     " u.quota_sessions, u.quota_bytes FROM users u"
 )
 _CREATE = (
-    "INSERT INTO sessions (user_id, name, created, used, settings, head_branch, head_commit, epoch, holder,"
-    " until, trimmed) VALUES (?, ?, ?, ?, ?, ?, NULL, 0, NULL, 0, 0)"
+    "INSERT INTO sessions (id, user_id, name, created, used, settings, head_branch, head_commit, epoch, holder,"
+    " until, trimmed)"
 )
 _COPY_COMMITS = "INSERT INTO commits SELECT CAST(? AS BIGINT), address, depth FROM commits WHERE"
 _COPY_REFS = "INSERT INTO refs SELECT CAST(? AS BIGINT), kind, name, address FROM refs WHERE"
+
+
+def _new_id() -> int:
+    """A number that nobody else comes to, whatever was there before: a store may be set back to a backup of it."""
+    return secrets.randbits(62)
 
 
 def _ms_now() -> int:

@@ -27,7 +27,7 @@ LOCKED = "is locked by another program that writes to it"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """Differences between databases: types of columns, what makes a table one tree by key, how a SELECT keeps its rows
-    from others."""
+    from others, and what has an INSERT take an `id` that it names."""
 
     name: str
     serial: str
@@ -37,6 +37,7 @@ class Dialect:
     real: str
     for_update: str
     for_share: str
+    own_id: str
 
 
 class Transaction(Protocol):

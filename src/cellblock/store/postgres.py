@@ -51,7 +51,7 @@ class PostgresDatabase:
         name="postgresql",
         keyed="",
         serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", blob="BYTEA", text='TEXT COLLATE "C"',
-        real="DOUBLE PRECISION", for_update=" FOR UPDATE", for_share=" FOR SHARE",
+        real="DOUBLE PRECISION", for_update=" FOR UPDATE", for_share=" FOR SHARE", own_id=" OVERRIDING SYSTEM VALUE",
     )  # fmt: skip
 
     def __init__(self, url: StoreUrl, *, migrations: Migrations = MIGRATIONS) -> None:

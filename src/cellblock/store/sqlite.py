@@ -80,6 +80,7 @@ class SqliteDatabase:
         real="REAL",
         for_update="",
         for_share="",
+        own_id="",
     )
 
     def __init__(self, path: str | None, *, migrations: Migrations = MIGRATIONS) -> None:
