@@ -61,6 +61,15 @@ def test_session_of_an_ordinary_user_is_the_same_too(state: str, walls: str, som
     assert _result(somebody, somebody.python, state, walls) == _GOOD
 
 
+@pytest.mark.hostile
+@pytest.mark.threat("W4")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a process other groups")
+def test_session_is_in_none_of_the_groups_of_a_host_that_is_root() -> None:
+    program = "import cellblock\nwith cellblock.Session() as one: print(one.run('import os; os.getgroups()').value)"
+    told = subprocess.run([sys.executable, "-c", program], extra_groups=[42, 1234], capture_output=True, text=True)
+    assert (told.stdout, told.stderr) == ("[]\n", "")
+
+
 def test_request_that_the_first_process_cannot_carry_out_ends_nothing(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:

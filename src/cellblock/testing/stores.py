@@ -504,6 +504,30 @@ class StoreConformance:
         second.append({"n": 2})
         assert names(second) == {"x": 1}
 
+    def test_holder_that_has_not_heard_of_its_loss_is_refused_its_first_write(
+        self, host: Callable[..., Store], held: HeldSession, connect: Callable[[], Database]
+    ) -> None:
+        before = commit(held, {"x": 1}).id
+        held.branch("side")
+        numbers = [held.append({"n": 1})]
+        writes: tuple[Callable[[HeldSession], object], ...] = (
+            lambda held: held.append({"n": 2}),
+            lambda held: commit(held, {"x": "late"}),
+            lambda held: held.branch("new"),
+            lambda held: held.drop(BRANCH, "side"),
+            lambda held: held.move("side"),
+            lambda held: held.trim(numbers),
+            lambda held: held.configure({"a": 1}),
+        )
+        for write in writes:  # whoever takes the session is the next to lose it
+            unheard(connect())
+            other = host().hold("ana", "q3")
+            with pytest.raises(LeaseLost, match="another host has taken it over"):
+                write(held)
+            held = other
+        assert (held.head().commit, held.head().branch, sorted(held.branches())) == (before, "main", ["main", "side"])
+        assert ([entry.number for entry in held.journal()], dict(held.settings)) == (numbers, {})
+
     def test_holder_that_says_so_keeps_the_session(
         self, store: Store, host: Callable[..., Store], held: HeldSession, connect: Callable[[], Database]
     ) -> None:
