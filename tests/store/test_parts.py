@@ -412,6 +412,26 @@ def test_what_is_acknowledged_is_on_the_disk_and_an_entry_waits_for_none(
         held.release()
 
 
+def test_commit_during_which_another_thread_moved_the_session_is_refused(tmp_path: Path) -> None:
+    """The move comes as the commit's large record is put into its place, after its parents were looked up."""
+    moves: list[str] = []
+
+    class Moving(DirectoryPlace):
+        def put(self, prefix: str, body: bytes) -> str:
+            while moves:
+                held.move(moves.pop())
+            return super().put(prefix, body)
+
+    place = Moving(str(tmp_path / "objects"))
+    with Store(SqliteDatabase(str(tmp_path / "cells.db")), place) as store, store.hold("ana", "q3") as held:
+        first = held.batch().commit(kind="cell", trees={})
+        held.branch("side")
+        moves.append("side")
+        with pytest.raises(StoreError, match="was moved while a commit was made"):
+            held.batch().commit(kind="cell", message=random.Random(1).randbytes(100_000).hex(), trees={})
+        assert (held.head().branch, held.head().commit, set(held.branches().values())) == ("side", first.id, {first.id})
+
+
 def _after_power_loss(disk: Path, place: Path) -> tuple[str | None, list[object]]:
     shutil.copytree(disk, place)
     with open_store(f"sqlite:///{place}/cells.db") as store:
