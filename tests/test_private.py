@@ -126,6 +126,35 @@ def test_file_that_is_there_becomes_private_and_a_link_is_not_followed(tmp_path:
     assert (link.read_text(), link.is_symlink(), there.read_text()) == ("another", False, "old and new")
 
 
+def test_file_that_its_group_could_read_becomes_private(tmp_path: Path) -> None:
+    (tmp_path / "there").touch()
+    (tmp_path / "there").chmod(0o640)
+    os.close(open_private(tmp_path / "there", "r+"))
+    assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o600
+
+
+def test_file_that_is_written_whole_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so is its name, before the call returns: in a loss of power neither goes."""
+    done: list[tuple[str, bytes]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        done.append(("directory", b"") if path == tmp_path else ("file", path.read_bytes()))
+
+    def replaced(old: str, new: Path) -> None:
+        replace(old, new)
+        done.append(("name", new.read_bytes()))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    write_private(tmp_path / "page", "new")
+    assert done == [("file", b"new"), ("name", b"new"), ("directory", b"")]
+
+
 def test_file_that_cannot_be_written_whole_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "page").write_text("old")
     with pytest.raises(AttributeError):

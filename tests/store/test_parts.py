@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -193,6 +194,20 @@ def test_body_that_would_unpack_to_more_than_was_noted_is_damage() -> None:
     ):
         with pytest.raises(StoreDamaged, match="is damaged"):
             unpack(packed, 1 << 25)
+
+
+def test_no_more_is_unpacked_than_was_noted_or_may_be_read() -> None:
+    bomb = pack(address_of(bytes(1 << 26)), bytes(1 << 26))
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreDamaged, match="is damaged"):
+            unpack(Packed(bomb.address, ZSTD, 100, bomb.body), 1 << 27)
+        with pytest.raises(StoreDamaged, match="takes 64 MB, where 1 are read at most"):
+            unpack(bomb, 1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 # --- trees ---
