@@ -177,6 +177,13 @@ def test_text_is_valid_and_drives_no_terminal(which: str) -> None:
     assert len(name(text, 100)) < 150
 
 
+@pytest.mark.parametrize("end", ["\x07", "\x1b\\", "\x9c"])
+@pytest.mark.parametrize("order", ["]0;a title", "]52;c;Y2xpcGJvYXJk", "P1$r0m", "_Gf=100"])
+def test_orders_to_a_terminal_are_taken_out_with_what_they_say(order: str, end: str) -> None:
+    written = f"before\x1b{order}{end}after"
+    assert {shown(written) for shown in (inert, as_terminal, plain, row)} == {"beforeafter"}
+
+
 def test_plain_keeps_what_is_text_and_takes_out_what_is_not_seen() -> None:
     kept = "tab\there\nnext\r\u00e9\u2014\u4e2d\U0001f600"
     assert plain(kept) == kept
