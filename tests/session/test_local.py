@@ -7,12 +7,13 @@ import gc
 import math
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import pytest
@@ -146,6 +147,81 @@ def test_heirs_of_a_granted_class_stay_live_as_far_as_it_was_granted(open_local:
     assert session.run("heir[0].pay(1)").value == heir.balance == 2
     assert session.run("heir[0].own()").error is not None
     assert heir.balance == 2
+
+
+class Ledger:
+    """Grants of it leave out `inner`, `sealed` and `total`."""
+
+    rows: ClassVar = ["opened"]
+    total: ClassVar = 7
+
+    def name(self) -> str:
+        return "the ledger"
+
+    def inner(self) -> str:
+        return "not for cells"
+
+    @property
+    def sealed(self) -> str:
+        return "not for cells"
+
+
+@pytest.mark.threat("L1")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Ledger().inner()",
+        "Ledger().sealed",
+        "Ledger.total",
+        "Ledger.inner(Ledger())",
+        "getattr(Ledger(), 'in' + 'ner')()",
+        "class Mine(Ledger): pass\nMine().inner()",
+        "class Mine(Ledger):\n    def go(self): return self.sealed\nMine().go()",
+        "class Mine(Ledger):\n    def go(self): return super().inner()\nMine().go()",
+        "class Mine(Ledger):\n    def go(self): return super().sealed\nMine().go()",
+        "class Mine(Ledger):\n    @classmethod\n    def go(cls): return super().total\nMine.go()",
+        "Ledger.__dict__['rows'].append('forged')",
+        "match Ledger():\n    case Ledger(sealed=found): found",
+    ],
+)
+def test_what_the_grant_of_a_class_leaves_out_is_reached_by_no_way(
+    open_local: Callable[..., Session], source: str
+) -> None:
+    policy = Policy().cls(Ledger, exclude=["inner", "sealed", "total"], subclassable=True)
+    session = open_local(policy=policy)
+    granted = "class Mine(Ledger):\n    def go(self): return super().name()\nMine().go()"
+    assert session.run(granted).value == "the ledger"
+    error = session.run(source).error
+    assert error is not None
+    assert (error.kind, Ledger.rows) == ("refused", ["opened"])
+
+
+@pytest.mark.threat("L4")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from statistics import median",
+        "from statistics import mode",
+        "import statistics\nstatistics.median([1])",
+        "import statistics\ngetattr(statistics, 'me' + 'dian')([1])",
+        "import statistics\nvars(statistics)['median']([1])",
+    ],
+)
+def test_what_the_grant_of_a_module_leaves_out_is_no_member_of_it(
+    open_local: Callable[..., Session], source: str
+) -> None:
+    session = open_local(policy=Policy().module(statistics, include=["me*"], exclude=["median"]))
+    assert session.run("import statistics\nstatistics.mean([1, 2])").value == 1.5
+    assert session.run(source).error is not None
+
+
+@pytest.mark.threat("L1")
+@pytest.mark.parametrize("source", ["'{0[a]}'.format({'a': 1})", "'{d[a]}'.format_map({'d': {'a': 1}})"])
+def test_indices_in_format_strings_are_up_to_the_policy(open_local: Callable[..., Session], source: str) -> None:
+    assert open_local().run(source).value == "1"
+    error = open_local(policy=Policy(format_index=False)).run(source).error
+    assert error is not None
+    assert (error.kind, error.message) == ("refused", "Format string index access not allowed [format]")
 
 
 @pytest.mark.parametrize(
