@@ -8,6 +8,7 @@ import functools
 import io
 import math
 import os
+import queue
 import re
 import subprocess
 import sys
@@ -29,6 +30,7 @@ RAW: dict[str, Any] = {
     "alias": type(typing.Annotated[int, 1]),
     "module": os,
     "builtin": os.system,
+    "method": queue.SimpleQueue().put,
     "code object": (lambda: 0).__code__,
     "frame": sys._getframe(),
     "generic": types.GenericAlias(subprocess.Popen, int),
