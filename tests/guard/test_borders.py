@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _strptime
+import ast
 import collections
 import collections.abc
 import contextlib
@@ -26,6 +27,7 @@ import pytest
 from levels import local_session
 
 from cellblock import ExecutionLimits, Policy, Session, Versioned
+from cellblock.guard import rewrite
 from cellblock.guard.world import World
 from cellblock.policy import RARE
 
@@ -862,3 +864,19 @@ async def main():
         None, [], None, None, 5, "1", 4, "TypeError: 'foo' is an invalid keyword argument for this function", "said",
         (False, True, False),
     ]  # fmt: skip
+
+
+@pytest.mark.threat("L6")
+@pytest.mark.parametrize(
+    ("kind", "source"), [(ast.While, "while False: pass"), (ast.Lambda, "(lambda: 1)()"), (ast.JoinedStr, "f'{1}'")]
+)
+def test_a_node_that_no_rule_knows_is_refused(
+    session: Session, monkeypatch: pytest.MonkeyPatch, kind: type[ast.AST], source: str
+) -> None:
+    """As one of a Python that is newer than the guard would be."""
+    assert session.run(source).ok
+    monkeypatch.delitem(rewrite._HANDLERS, kind)
+    error = session.run(f"ran.append(1)\n{source}").error
+    assert error is not None
+    assert (error.kind, error.message) == ("refused", f"line 2: {kind.__name__} is not known [node]")
+    assert session.run("ran").value == []

@@ -103,7 +103,7 @@ def tried(folder: Path, tests: tuple[str, ...]) -> tuple[int, str]:
 
 @pytest.mark.parametrize("row", list(rows()))
 def test_mutant_fails_the_tests_of_its_row(row: Mutant, copy: Path) -> None:
-    changed = mutated(row, copy)
+    changed = mutated(row, copy / "cellblock")
     (copy / "cellblock" / row.file).write_text(changed)
     status, output = tried(copy, row.tests)
     failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]

@@ -196,6 +196,23 @@ def test_what_the_grant_of_a_class_leaves_out_is_reached_by_no_way(
     assert (error.kind, Ledger.rows) == ("refused", ["opened"])
 
 
+@pytest.mark.threat("L3")
+def test_class_is_inherited_from_where_its_grant_says_so(open_local: Callable[..., Session]) -> None:
+    source = "class Mine(Ledger): pass\nMine().name()"
+    error = open_local(policy=Policy().cls(Ledger)).run(source).error
+    assert error is not None
+    assert (error.kind, error.message) == ("refused", "Ledger cannot be inherited from [class]")
+    assert open_local(policy=Policy().cls(Ledger, subclassable=True)).run(source).value == "the ledger"
+
+
+@pytest.mark.threat("L1")
+def test_dir_and_help_show_what_is_granted_and_no_more(open_local: Callable[..., Session]) -> None:
+    session = open_local(policy=Policy().cls(Ledger, exclude=["inner", "sealed", "total"]))
+    shown = session.run("[name for name in dir(Ledger()) if not name.startswith('_')]").value
+    assert shown == ["name", "rows"]
+    assert session.run("help(Ledger())").text.splitlines()[-1] == "name, rows"
+
+
 @pytest.mark.threat("L4")
 @pytest.mark.parametrize(
     "source",
