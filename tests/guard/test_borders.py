@@ -880,3 +880,42 @@ def test_a_node_that_no_rule_knows_is_refused(
     assert error is not None
     assert (error.kind, error.message) == ("refused", f"line 2: {kind.__name__} is not known [node]")
     assert session.run("ran").value == []
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "'{:2000000}'.format(1)",
+        "'{:{}}'.format(1, 2000000)",
+        "'{x:2000000}'.format_map({'x': 1})",
+        "f'{1:2000000}'",
+        "format(1, '2000000')",
+        "'%2000000d' % 1",
+        "(1).__format__('2000000')",
+    ],
+)
+def test_a_width_is_refused_before_anything_is_as_wide(session: Session, source: str) -> None:
+    error = session.run(f"len({source})").error
+    assert error is not None
+    assert (error.type, error.message) == ("MemoryError", "a width of 2000000")
+
+
+@pytest.mark.threat("L10")
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("2 ** size", "a power of 20,000,000 bits: more than 262,144 cannot be interrupted [size]"),
+        ("pow(2, size)", "a power of 20,000,000 bits: more than 262,144 cannot be interrupted [size]"),
+        ("two **= size", "a power of 20,000,000 bits: more than 262,144 cannot be interrupted [size]"),
+        ("1 << size", "a shift of 10,000,001 bits: more than 262,144 cannot be interrupted [size]"),
+        ("two <<= size", "a shift of 10,000,002 bits: more than 262,144 cannot be interrupted [size]"),
+        ("'wide' * 3 * size", "a repetition to 120,000,000 items"),
+        ("[0] * 2 * size", "a repetition to 20,000,000 items"),
+        ("some *= 2 * size", "a repetition to 20,000,000 items"),
+    ],
+)
+def test_what_an_operator_makes_is_refused_before_it_is_too_large(session: Session, source: str, message: str) -> None:
+    error = session.run(f"size, two, some = 10_000_000, 2, [0]\n{source}").error
+    assert error is not None
+    assert error.message == message

@@ -448,6 +448,21 @@ def running(session: Session, source: str = LOOP) -> tuple[threading.Thread, lis
     return thread, cells
 
 
+@pytest.mark.threat("L7")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "while True:\n    try:\n        while True: pass\n    except: pass",
+        "while True:\n    try:\n        while True: pass\n    finally: continue",
+    ],
+)
+def test_no_handler_takes_what_ends_a_cell(open_local: Callable[..., Session], source: str) -> None:
+    session = open_local(limits=ExecutionLimits(timeout_seconds=0.3))
+    assert session.run(f"x = 1\n{source}").state is CellState.TIMEOUT
+    assert session.run("x").value == 1
+
+
 def test_interrupt_ends_the_cell_and_keeps_names(local: Session) -> None:
     thread, cells = running(local, "x = 1\n" + LOOP)
     local.interrupt()
