@@ -36,7 +36,8 @@ PACKAGE = Path(cellblock.__file__).parent
 A_DAY = 12
 """Rows that `make thorough` tries; `make endurance` tries all."""
 
-SECONDS = 100
+SECONDS = 200
+pytestmark = pytest.mark.timeout(SECONDS + 20)
 
 UNHARMED = (
     "tests/session/test_local.py::test_what_cells_change_of_a_value_is_not_seen_by_the_host",
