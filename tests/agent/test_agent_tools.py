@@ -286,11 +286,13 @@ def test_agents_that_ask_one_another_end() -> None:
 
 @pytest.mark.sampled(0)
 def test_agents_are_asked_through_three_others_and_no_more() -> None:
+    asked: list[str] = []
     deepest: list[BaseException] = []
     agents: list[CodeAgent] = []
 
     async def ask(task: str) -> object:
         """Ask the same agent."""
+        asked.append(task)
         try:
             return await agents[0].as_tool()(task)
         except RecursionError as error:
@@ -300,6 +302,7 @@ def test_agents_are_asked_through_three_others_and_no_more() -> None:
     agents.append(CodeAgent(Asking(), tools=[ask], limits=ExecutionLimits(max_steps=1)))
     agents[0].run("task")
     assert [str(error) for error in deepest] == ["agents already ask one another 3 levels deep"]
+    assert len(asked) == 4, "three agents that were asked, and the question of the third"
 
 
 def test_a_helper_that_fails_is_an_error_in_the_callers_cell() -> None:
