@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
 from cellblock.errors import QuotaReached, SessionHeld, StoreError, UnknownSession
+from cellblock.hosting.unique import unique_bytes
 from cellblock.store import lease
 from cellblock.store.address import JSON, canonical, digest, parsed_mapping, spelled
 from cellblock.store.database import Database, Row, Transaction, Value, blob, number, only, risen, text
@@ -177,7 +177,7 @@ class Catalogue:
     def _hold(self, transaction: Transaction, found: Row, holder: Holder, now: float) -> Held:
         """Write down who holds the session of a locked row from now on."""
         last = number(found[4])
-        epoch = last + 1 + (secrets.randbits(32) if last else 0)  # another one, too, where the store went back meanwhile
+        epoch = last + 1 + (int.from_bytes(unique_bytes(4)) if last else 0)  # another, where the store is set back
         transaction.run(
             "UPDATE sessions SET epoch = ?, holder = ?, until = ?, used = ? WHERE id = ?",
             epoch, lease.as_text(holder), now + self._lease_seconds, _ms_now(), found[1],
@@ -258,7 +258,7 @@ _COPY_REFS = "INSERT INTO refs SELECT CAST(? AS BIGINT), kind, name, address FRO
 
 def _new_id() -> int:
     """A number that nobody else comes to, whatever was there before: a store may be set back to a backup of it."""
-    return secrets.randbits(62)
+    return int.from_bytes(unique_bytes(8)) >> 2
 
 
 def _ms_now() -> int:
