@@ -919,3 +919,74 @@ def test_what_an_operator_makes_is_refused_before_it_is_too_large(session: Sessi
     error = session.run(f"size, two, some = 10_000_000, 2, [0]\n{source}").error
     assert error is not None
     assert error.message == message
+
+
+class Sent:
+    """A cursor without a grant, whose ways to be waited for are no plain functions."""
+
+    title = "t"
+
+    def __init__(self) -> None:
+        self.asked: list[object] = []
+        self.throw = self._sent
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> str:
+        return "row"
+
+    def _sent(self, *given: object) -> str:
+        self.asked.append(given)
+        return "secret"
+
+    @property
+    def send(self) -> Any:
+        return self._sent
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._sent
+
+
+class Own(dict[str, str]):
+    """A dict whose objects have a method of their own."""
+
+    def __init__(self) -> None:
+        super().__init__(a="row")
+        self.items = lambda: "secret"  # type: ignore[method-assign, assignment]
+
+
+@pytest.mark.threat("L2")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def g(): yield from x\ny = g()\nnext(y)\ny.send('DROP')", "def g(): yield from x\ny = g()\nnext(y)\ny.close()",
+        "typing.ChainMap(x).copy()", "types.MappingProxyType(typing.Annotated[x, 1]).get('a')",
+        "csv.writer(io.StringIO(), dialect=typing.Annotated[x, 1])", "uuid.UUID(x)", "inspect.Signature([x])",
+        "statistics.mean(iter([x]))", "statistics.mean(collections.deque([x]))",
+        "statistics.mean([types.GenericAlias(x, 1)])",
+        "csv.DictWriter(io.StringIO(), ['a'], extrasaction='ignore').writerow(x)", "asyncio.run(asyncio.wait([x]))",
+        "csv.DictWriter(io.StringIO(), ['a'], extrasaction=x)", "collections.OrderedDict(x)", "own.items()",
+        "difflib.HtmlDiff().make_table([x], ['a'])", "statistics.NormalDist.from_samples([x, x])",
+    ],
+)  # fmt: skip
+def test_no_way_round_leads_to_what_is_not_granted(source: str) -> None:
+    sent, own = Sent(), Own()
+    policy = Policy(also=RARE).fn(lambda: sent, name="given").fn(lambda: own, name="owned")
+    with local_session(policy=policy) as session:
+        modules = "asyncio, collections, csv, difflib, inspect, io, statistics, types, typing, uuid"
+        assert session.run(f"import {modules}\nx, own = given(), owned()").ok
+        cell = session.run(source)
+        assert "secret" not in (cell.text or "")
+        assert (not cell.ok) or source.endswith("close()")
+    assert sent.asked == []
+
+
+def test_what_the_host_hands_over_of_the_library_has_its_methods_at_once() -> None:
+    given = [collections.Counter("aab"), collections.ChainMap({"a": 1}), collections.UserList([2, 1])]
+    with local_session(policy=Policy().fn(lambda: given, name="given")) as session:
+        assert session.run("c, m, u = given()\nc.most_common(1), m.get('a'), sorted(u), u.index(1)").value == (
+            [("a", 2)], 1, [1, 2], 1,
+        )  # fmt: skip

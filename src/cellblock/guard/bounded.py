@@ -84,7 +84,8 @@ def _pairs(values: Any) -> Any:
         return values
     if hasattr(type(values), "keys"):
         return [(hashable(one), values[one]) for one in values.keys()]  # noqa: SIM118 - as C code asks it
-    return hashed(values, entry)
+    found = hashed(values, entry)
+    return found if type(found) in (list, tuple) else iter(found)  # C code would look for `items`
 
 
 def _counted(values: Any) -> Any:

@@ -47,6 +47,10 @@ _BOUNDED_TYPES = {id(one): form for one, form in FORMS.items() if isinstance(one
 """Bounded forms of classes, by the identity of those: a class of the code's own is asked for nothing."""
 
 
+def _is_alias(value: Any) -> bool:
+    return issubclass(type(value), _ALIASES)
+
+
 def _instead_of(function: Any, by: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given, **named: by(function, *given, **named)
 
@@ -67,7 +71,8 @@ class Calls:
 
     def grant(self, value: Any) -> None:
         """Have an object of the host's called by code, as long as the world lasts."""
-        if id(value) not in self._instead and not (isinstance(value, type) and issubclass(value, MAKERS)):
+        asked = _is_alias(value) or (isinstance(value, type) and issubclass(value, MAKERS))
+        if id(value) not in self._instead and not asked:
             self.known[id(value)] = value
 
     def remember(self, value: Any) -> None:
@@ -94,7 +99,9 @@ class Calls:
             if (checked := self(origin)) is not origin:
                 return checked
         elif issubclass(kind, _ALIASES):
-            self(held(value)["__origin__"])
+            origin = held(value)["__origin__"]
+            if (checked := self(origin)) is not origin:
+                return checked
         elif issubclass(kind, functools.partial):
             if id(value) not in self.known and (checked := self(function := _partial_func(value))) is not function:
                 return functools.partial(checked, *_partial_args(value), **_partial_keywords(value))
@@ -146,6 +153,8 @@ class Calls:
 
     def member(self, value: Any) -> Any:
         """The same for what was read of an object of the host's, where a row or a grant names it."""
+        if _is_alias(value):
+            return self(value)
         return self._class(value) if issubclass(type(value), type) else self._instead.get(id(value), value)
 
     def require_method(self, name: str, value: Any) -> None:
@@ -204,13 +213,13 @@ class Calls:
         form = self._instead.get(id(function), function)
 
         def called(*given: Any, **named: Any) -> Any:
-            for one in (*given, *named.values()):
-                self._world.gates.require_no_host(one)
-            return form(*given, **named)
+            own = self._world.gates.without_hosts
+            return form(*map(own, given), **{name: own(one) for name, one in named.items()})
 
         if issubclass(type(function), type):
             self.known.pop(id(function), None)
             self._instead[id(function)] = called
+            self._world.gates.ask_of_modules(name_of(function))
             return function
         return functools.update_wrapper(called, function, ("__name__", "__qualname__", "__doc__"), ())
 

@@ -7,19 +7,15 @@ what is sent goes to a method that is called by its name: of an object of the ho
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from cellblock.guard.anatomy import holder, kind_of, lineage, name_of
+from cellblock.guard.anatomy import holder, lineage, name_of
 from cellblock.guard.signals import Ending
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
 
 _FORWARDED = frozenset(("send", "throw", "close"))
-
-
-_WAITED_BY = (*_FORWARDED, "__await__", "__aiter__")
 
 
 class Delegate:
@@ -50,11 +46,9 @@ class Delegating:
         self._world = world
 
     def _decides(self, kind: type) -> bool:
-        """True if a class of the code's own, or of the host's, says how its objects are waited for."""
+        """True if a class of the code's own, or of the host's, may say how its objects are waited for."""
         world = self._world
-        if world.classes.own(kind) or kind in world.host_types:
-            return True
-        return kind not in world.types and any(kind_of(kind, name) is FunctionType for name in _WAITED_BY)
+        return world.classes.own(kind) or kind not in world.types or kind in world.host_types
 
     def iterated(self, value: Any) -> Any:
         """Iterator for `yield from value`."""

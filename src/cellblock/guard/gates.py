@@ -20,6 +20,7 @@ from cellblock.guard import spelling
 from cellblock.guard.anatomy import exact, held, holder, kind_of, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.bounded import OF_MODULES
 from cellblock.guard.calls import MAKERS
+from cellblock.guard.hints import unaliased
 from cellblock.guard.names import (
     CALLED,
     DESCRIBING,
@@ -88,6 +89,9 @@ class Gates:
         self._own = world.classes.own
         self._heirs = world.classes.heirs
         self._unbound = Unbound()
+        self._asked = {name + spelling.CALLED for name in ("ChainMap", "DefaultDict", "Deque")}
+        """Names of what modules have that is asked for where it is called: aliases of `typing`, and what is added."""
+        self._met: set[str] = set()
         self.reads: dict[str, set[type]] = {}
         self.writes: dict[str, set[type]] = {}
         self._statics: dict[str, set[type]] = {}
@@ -107,10 +111,15 @@ class Gates:
         known = self.reads.get(name)
         if known is None:
             in_c = name in _MADE or (name[-1:] == ")" and name.removesuffix(spelling.CALLED) in OF_MODULES)
-            asked = in_c or name.startswith("_")
+            asked = in_c or name.startswith("_") or name in self._asked
             known = self.reads[name] = set(_DESCRIBED_KINDS if name in DESCRIBING else () if asked else (Module,))
             self._learn(name, known, self._types)
         return known
+
+    def ask_of_modules(self, name: str) -> None:
+        """Have what modules have under a name asked for where it is called."""
+        self._asked.add(name + spelling.CALLED)
+        self.known_reads(name + spelling.CALLED).discard(Module)
 
     def _learn(self, name: str, known: set[type], audits: Mapping[type, TypeAudit]) -> None:
         """Put the types by whose rows a name may be read, or called, into its set."""
@@ -222,9 +231,8 @@ class Gates:
 
     def shows(self, value: Any, names: Iterable[str]) -> bool:
         """True if each of some names may be read on an object of the host's; of another, it is up to that."""
+        value = unaliased(value)
         kind = type(value)
-        if issubclass(kind, types.GenericAlias):
-            return self.shows(_origin(value), names)  # which its attributes are those of
         of = value if issubclass(kind, type) else kind
         if (self._own(of) or of in self._types) and not self._inherits(of):
             return True
@@ -235,16 +243,26 @@ class Gates:
             return False
         return True
 
-    def require_no_host(self, value: Any) -> None:
-        """Refuse an object of the host's, and a list or tuple with one in it."""
-        if type(value) in (list, tuple):
-            for one in value:
-                if type(one) not in PLAIN:
-                    self._require_own(one)
-        else:
+    def without_hosts(self, value: Any) -> Any:
+        """The same, or its items one by one. Refuses an object of the host's, and what has one as an item."""
+        if type(value) in PLAIN:
+            return value
+        self._require_own(value)
+        if issubclass(type(value), type) or holder(lineage(type(value)), "__iter__") is None:
+            return value
+        if holder(lineage(type(value)), "__next__") is not None:
+            return map(self._no_host, value)
+        for one in value:
+            self._no_host(one)
+        return value
+
+    def _no_host(self, value: Any) -> Any:
+        if type(value) not in PLAIN:
             self._require_own(value)
+        return value
 
     def _require_own(self, value: Any) -> None:
+        value = unaliased(value)
         kind = value if issubclass(type(value), type) else type(value)
         if self._own(kind) and not self._inherits(kind):
             return
@@ -291,6 +309,8 @@ class Gates:
         if kind is TypeStandIn or kind is TypeOfTypes:
             return self._read_stand_in(value, name)
         own = self._own(kind)
+        if not own and kind not in self._types:
+            self._meet(kind)
         if not own and not self._audited(kind):
             raise self._refusal(kind, name)
         if is_dunder(name):
@@ -301,6 +321,12 @@ class Gates:
         if found is value and not (own and self._world.hides(kind, name)):
             self._remember(self.reads, name, kind)
         return found
+
+    def _meet(self, kind: type) -> None:
+        """A class that no row names: that of a module which code may import has its rows by now, imported or not."""
+        if (module := module_of(kind)) not in self._met:
+            self._met.add(module)
+            self._world.importer.find(module)
 
     def _hands_out(self, value: Any, kind: type, name: str) -> bool:
         """True if what a granted object has under a name is a function of C, which may be called then."""
@@ -360,7 +386,9 @@ class Gates:
                 raise self._refusal(kind, name)
             return value
         granted = False
-        for audit in self._rows(kind, classes, where):
+        foreign = where is not None and not self._own(kind) and kind not in self._types
+        hidden = foreign and (name in held(value) or not _is_looked_up(classes))
+        for audit in self._rows(kind, classes, None if hidden else where):
             if name in audit.replaced:
                 if audit.type is kind and not is_dunder(name):
                     self._swapped[kind, name] = audit.replaced[name]
@@ -838,9 +866,13 @@ def _bearable(spec: Any) -> Any:
 def _lacks(value: Any, classes: tuple[type, ...], name: str) -> bool:
     """True if an object whose classes define no such name has none of its own either, and no code that makes one up.
     """
+    return _is_looked_up(classes) and holder(classes, "__getattr__") is None and name not in held(value)
+
+
+def _is_looked_up(classes: tuple[type, ...]) -> bool:
+    """True if no code of these classes says what their objects have under a name."""
     where = holder(classes, "__getattribute__") or object
-    made_up = type(namespace(where)["__getattribute__"]) is not types.WrapperDescriptorType
-    return not made_up and holder(classes, "__getattr__") is None and name not in held(value)
+    return type(namespace(where)["__getattribute__"]) is types.WrapperDescriptorType
 
 
 def _is_member(kind: type, name: str) -> bool:

@@ -17,6 +17,8 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
+from cellblock.guard.anatomy import held
+
 _MOST_TEXT = 10_000
 """Characters of a text that stands for a type."""
 
@@ -73,3 +75,18 @@ def of(value: object) -> Any:
 def each(look: Callable[[Any], Any]) -> tuple[Any, ...]:
     """The same of each of the modules."""
     return tuple(look(one) for one in BOTH)
+
+
+_FORWARDING = tuple(typing._BaseGenericAlias for typing in BOTH)
+_origin = vars(types.GenericAlias)["__origin__"].__get__
+
+
+def unaliased(value: Any) -> Any:
+    """The object that an alias, `list[int]` or `Annotated[x, 1]`, takes its attributes from; any other as it is."""
+    while True:
+        if issubclass(type(value), types.GenericAlias):
+            value = _origin(value)
+        elif issubclass(type(value), _FORWARDING):
+            value = held(value)["__origin__"]
+        else:
+            return value

@@ -192,6 +192,24 @@ def audit(
     )
 
 
+def written(module: str, *members: str) -> dict[str, Callable[[World], object]]:
+    """What gives members that a world makes from the source of a module."""
+
+    def given(name: str) -> Callable[[World], object]:
+        return lambda world: world.library.module(module)[name]
+
+    return {name: given(name) for name in members}
+
+
+def naming(*members: str) -> dict[str, Replaced]:
+    """Forms of methods that use what they are given by name: of the host's they are given nothing."""
+
+    def form(name: str) -> Replaced:
+        return lambda world, value: world.calls.naming(getattr(value, name))
+
+    return {name: form(name) for name in members}
+
+
 def _of_type(make: Replaced) -> Replaced:
     return lambda world, value: make(world, type(value))
 

@@ -20,7 +20,7 @@ from cellblock.guard.anatomy import exact, exactly, name_of
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.steps import ticking
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, measured, written
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _dialects(world: World, given: tuple[Any, ...], named: dict[str, Any]) -> No
             raise denied(f"a dialect of {name_of(type(one))!r}, whose attributes are not granted")
 
 
-def _writer(world: World) -> Callable[..., Any]:
+def csv_writer(world: World) -> Callable[..., Any]:
     def writer(csvfile: Any, *given: Any, **named: Any) -> Any:
         _dialects(world, given, named)
         return csv.writer(world.gates.read(csvfile, "write()"), *given, **named)
@@ -127,40 +127,12 @@ class _Lines:
         return line
 
 
-def _reader(world: World) -> Callable[..., Any]:
+def csv_reader(world: World) -> Callable[..., Any]:
     def reader(csvfile: Any, *given: Any, **named: Any) -> Any:
         _dialects(world, given, named)
         return csv.reader(_Lines(csvfile), *given, **named)
 
     return reader
-
-
-_OF_ROWS = names("fieldnames line_num restkey restval")
-
-
-def _dict_reader(world: World) -> type:
-    class DictReader(csv.DictReader):  # type: ignore[type-arg]
-        def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-            _dialects(world, given[3:], named)
-            super().__init__(_Lines(f), *given, **named)
-
-    return _known(world, DictReader, but=["reader"], also=_OF_ROWS)
-
-
-def _dict_writer(world: World) -> type:
-    class DictWriter(csv.DictWriter):  # type: ignore[type-arg]
-        def __init__(self, f: Any, *given: Any, **named: Any) -> None:
-            _dialects(world, given[3:], named)
-            super().__init__(world.gates.read(f, "write()"), *given, **named)
-
-    return _known(world, DictWriter, but=["writer"], also=["fieldnames"])
-
-
-def _known(world: World, kind: type, **named: Any) -> type:
-    """A class of a world's own in place of one of `csv`."""
-    kind.__module__, kind.__qualname__ = "csv", kind.__name__
-    world.grant_types({kind: audit(kind, subclassable=True, **named)})
-    return kind
 
 
 def _quoted(data: Any, *given: Any, **named: Any) -> bytes:
@@ -332,13 +304,15 @@ AUDITS = (
             "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
         ),
         instead={"Sniffer": Sniffer},
-        replaced={"reader": _reader, "writer": _writer, "DictReader": _dict_reader, "DictWriter": _dict_writer},
+        replaced={"reader": csv_reader, "writer": csv_writer, **written("csv", "DictReader", "DictWriter")},
         types=(
             TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
             TypeAudit(
                 type=type(csv.writer(io.StringIO())), reads=names("writerow writerows dialect"), constructable=False
             ),
-            audit(csv.DictReader, but=["reader"], also=_OF_ROWS, constructable=False),
+            audit(
+                csv.DictReader, but=["reader"], also=names("fieldnames line_num restkey restval"), constructable=False
+            ),
             TypeAudit(type=type(csv.get_dialect("excel")), reads=_DIALECT, constructable=False),
             *(
                 audit(kind, subclassable=True)

@@ -19,7 +19,7 @@ from cellblock.guard.names import names
 from cellblock.guard.sizes import LARGE_BITS, MAX_BITS, counted, multiply, require_digits
 from cellblock.guard.stdlib.exponents import LARGEST_EXPONENT, Decimal, DecimalType, Fraction, FractionType
 from cellblock.guard.steps import fed, ticking
-from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, listed, naming
 
 _LARGEST_FACTORIAL = 20_000
 _TOWER = "Number Complex Real Rational Integral"
@@ -316,7 +316,13 @@ AUDITS = (
         refused=names("kde_random"),
         note="what draws from the host's generator draws from the world's, or is left out",
         types=(
-            audit(statistics.NormalDist, but=["samples"], replaced={"samples": _samples}, subclassable=True),
+            audit(
+                statistics.NormalDist,
+                but=["samples", "from_samples"],
+                replaced={"samples": _samples},
+                static_replaced=naming("from_samples"),
+                subclassable=True,
+            ),
             audit(statistics.StatisticsError, subclassable=True),
         ),
     ),

@@ -17,7 +17,7 @@ from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import MAX_BITS, MAX_BYTES, counted
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, naming
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -181,7 +181,7 @@ AUDITS = (
     ModuleAudit(
         name="reprlib",
         members=names("repr recursive_repr Repr"),
-        types=(audit(reprlib.Repr, also=_LENGTHS, writes=_LENGTHS),),
+        types=(audit(reprlib.Repr, but=["repr_array"], also=_LENGTHS, writes=_LENGTHS, replaced=naming("repr_array")),),
     ),
     ModuleAudit(
         name="ast", instead={"literal_eval": _literal_eval}, note="literals alone: trees are what compilers take"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.names import names
 from cellblock.guard.signatures import signature_of
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, naming
 from cellblock.guard.weights import light
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ AUDITS = (
         },
         replaced={"signature": _signature, "getmembers": _getmembers, "getdoc": _getdoc},
         types=(
-            audit(inspect.Signature, but=names("from_callable")),
+            audit(inspect.Signature, but=names("from_callable replace"), replaced=naming("replace")),
             audit(inspect.Parameter),
             TypeAudit(type=type(inspect.Parameter.POSITIONAL_ONLY), reads=names("name value description")),
         ),

@@ -16,7 +16,7 @@ from cellblock.guard.classes import EnumDict
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import TypeStandIn
-from cellblock.guard.tables import ModuleAudit, TypeAudit, accessors, audit, listed, measured
+from cellblock.guard.tables import ModuleAudit, TypeAudit, accessors, audit, listed, measured, written
 from cellblock.guard.weights import PLAIN, keyed, light
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ def _elements(world: World, counter: Any) -> Callable[[], Iterator[Any]]:
                 yield value
 
     return elements
-
-
-def _written(name: str) -> Callable[[World], object]:
-    return lambda world: world.library.module("collections")[name]
 
 
 def _insort(name: str) -> Callable[[World], Callable[..., None]]:
@@ -148,20 +144,23 @@ def _members(given: Any) -> list[Any]:
 _ABSTRACT = tuple(
     getattr(collections.abc, name) for name in sorted(listed("collections.abc")) if hasattr(collections.abc, name)
 )
+_WIDENING = names("format format_map ljust rjust center zfill expandtabs")
+_OVER_DATA = ("ChainMap", "UserDict", "UserList", "UserString")
 _ENUMS = ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum")
 
 AUDITS = (
     ModuleAudit(
         name="collections",
         members=names("deque Counter OrderedDict defaultdict"),
-        replaced={"namedtuple": _namedtuple}
-        | {name: _written(name) for name in ("ChainMap", "UserDict", "UserList", "UserString")},
+        replaced={"namedtuple": _namedtuple, **written("collections", *_OVER_DATA)},
         submodules=names("abc"),
+        note="a ChainMap, UserDict, UserList or UserString that the host hands over is of the program's own class",
         types=(
             measured(collections.deque),
             measured(collections.Counter, also={"elements": _elements}),
             measured(collections.OrderedDict),
             measured(collections.defaultdict),
+            *(audit(getattr(collections, name), but=_WIDENING, constructable=False) for name in _OVER_DATA),
             audit(type(iter(collections.deque[int]())), constructable=False),
             audit(type(iter(collections.OrderedDict[str, int]())), constructable=False),
         ),

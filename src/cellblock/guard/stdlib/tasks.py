@@ -117,6 +117,7 @@ AUDITS = (
         members=_ASYNC - names("gather wait_for shield as_completed current_task all_tasks Condition "
             "iscoroutine iscoroutinefunction")
         - _QUEUES.keys(),
+        naming=names("wait"),
         instead={
             "Condition": Condition,
             **_QUEUES,

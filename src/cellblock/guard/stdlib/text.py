@@ -13,7 +13,7 @@ from cellblock.guard.anatomy import exact
 from cellblock.guard.names import names
 from cellblock.guard.sizes import bear, require_narrow
 from cellblock.guard.stdlib import expressions
-from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, public, viewed
+from cellblock.guard.tables import ModuleAudit, TypeAudit, audit, naming, public, viewed
 
 
 class HtmlDiff(difflib.HtmlDiff):
@@ -25,6 +25,7 @@ class HtmlDiff(difflib.HtmlDiff):
 
 
 HtmlDiff.__module__ = "difflib"
+_TABLES = ("make_file", "make_table")
 
 
 _shown: Callable[[Any], str] = re.RegexFlag.__repr__
@@ -122,7 +123,7 @@ AUDITS = (
         types=(
             audit(difflib.SequenceMatcher, also=["a", "b", "ratio"]),
             audit(difflib.Differ),
-            audit(HtmlDiff),
+            audit(HtmlDiff, but=_TABLES, replaced=naming(*_TABLES)),
             audit(type(difflib.SequenceMatcher(None, "a", "a").find_longest_match()), also=["a", "b", "size"]),
         ),
     ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import exact, name_of, plain
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
-from cellblock.guard.tables import Method, ModuleAudit, Replaced, TypeAudit, audit
+from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, naming
 
 if TYPE_CHECKING:
     from cellblock.guard.world import World
@@ -136,14 +136,7 @@ PosixPath.__module__ = "pathlib"
 
 
 
-def _named(name: str) -> Replaced:
-    def replaced(world: World, path: Any) -> Any:
-        return world.calls.naming(getattr(path, name))
-
-    return replaced
-
-
-_NAMED = {name: _named(name) for name in ("match", "full_match", "with_name", "with_stem", "with_suffix")}
+_NAMED = naming("match", "full_match", "with_name", "with_stem", "with_suffix")
 
 
 def _of_paths(kind: type) -> TypeAudit:

@@ -124,6 +124,12 @@ def _abstract(world: World) -> dict[str, Any]:
     return {"_check_methods": _check_methods, **world.importer.inside("collections.abc")}
 
 
+def _csv(world: World) -> dict[str, Any]:
+    from cellblock.guard.stdlib.formats import csv_reader, csv_writer
+
+    return {"reader": csv_reader(world), "writer": csv_writer(world)}
+
+
 def _binding(world: World) -> Callable[[Any, Any], Any]:
     return lambda function, value: types.MethodType(world.calls.given(function), value)
 
@@ -232,6 +238,7 @@ PARTS: dict[str, Callable[[World], dict[str, Any]]] = {
     "shutil": _shutil,
     "gettext": lambda world: {"gettext": lambda text: text, "ngettext": lambda one, many, n: one if n == 1 else many},
     "_collections_abc": _abstract,
+    "_csv": _csv,
     "_thread": _threading,
 }
 """By the name of a module: what library code has of it, in place of what a cell would have."""
@@ -243,7 +250,8 @@ PICKED = {
     "collections": (
         "import _collections_abc\nimport sys as _sys\nfrom reprlib import recursive_repr as _recursive_repr\n",
         names("ChainMap UserDict UserList UserString"),
-    )
+    ),
+    "csv": ("from _csv import reader, writer\n", names("DictReader DictWriter")),
 }
 """By the name of a module of which only these classes are written: what stands before them."""
 SET: dict[str, Callable[[World], dict[str, Any]]] = {
