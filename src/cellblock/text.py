@@ -72,8 +72,16 @@ def valid(text: str, most: int | None = None) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return _LONE.sub(lambda halves: "\ufffd" * len(halves[0]), _PAIRS.sub(_joined, text))
     return text
+
+
+_PAIRS = re.compile("(?:[\ud800-\udbff][\udc00-\udfff]){1,2000}")
+_LONE = re.compile("[\ud800-\udfff]+")
+
+
+def _joined(halves: re.Match[str]) -> str:
+    return halves[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def cut(text: str, max_chars: int) -> str:
@@ -97,9 +105,11 @@ _UNSEEN = re.compile(
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]+"  # tags among them: a second ASCII, which models read
+    "|(?<=[^\\W\u2e80-\U0003ffff])[\ufe00-\ufe0f\U000e0100-\U000e01ef](?!\u20e3)"  # within a name
+    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"  # one after the other
 )
-"""Characters without a shape: Unicode's `Default_Ignorable_Code_Point` and annotations. Joiners and selectors of
-variants stay: scripts and emoji are written with them."""
+"""Characters without a shape: Unicode's `Default_Ignorable_Code_Point` and annotations. Joiners stay, and a selector of
+variants after what has some: scripts and emoji are written with them."""
 
 
 def plain(text: str) -> str:

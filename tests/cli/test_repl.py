@@ -534,7 +534,7 @@ def test_error_of_ours_in_a_command_is_a_line_and_the_session_lives_on(repl: Rep
     )
     terminal = repl(python=("-c", start))
     terminal.result("keep = 1")
-    assert terminal.result(":files") == "cellblock: KeyError: a\\nb\n"
+    assert terminal.result(":files") == "cellblock: KeyError: [U+001B][2Ja\\nb\n"
     assert terminal.result("keep") == "1\n"
 
 

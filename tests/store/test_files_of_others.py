@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import pytest
 from backports import zstd
 
 from cellblock import CellblockError, LeaseLost, Session, StoreDamaged, StoreError, Versioned
+from cellblock.session.commits import get_cell
 from cellblock.session.timeline import difference
-from cellblock.store import open_store
+from cellblock.store import blobs, open_store, records
+from cellblock.store.address import linked
 from cellblock.store.objects import ObjectTable
 
 _ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
@@ -231,3 +234,45 @@ def test_store_that_is_set_back_to_a_backup_mixes_nobodys_sessions(tmp_path: Pat
         for held in (bobs, anas):
             held.append({"own": 1})
             held.release()
+
+
+@pytest.mark.threat("D1")
+@pytest.mark.parametrize("kind", ["names", "notebook", "files"])
+def test_tree_whose_children_are_all_the_same_is_damage(kind: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    with Session("one", state=Versioned(url)) as session:
+        session.run("x = 1")
+    with open_store(url) as store, store.hold("default", "one") as held:
+        head = held.resolve("HEAD")
+        with held.batch() as batch:
+            rows = list(held.tree(head.trees[kind]).pairs()) if kind in head.trees else []
+            node = batch.record({"here": [[key, value] for key, value in rows]})
+            for _ in range(12):
+                digits = "0123456789abcdef"
+                node = batch.record({"digits": digits, "counts": [1] * 16, "kids": {"@": [node] * 16}})
+            batch.commit(kind="run", trees={**head.trees, kind: node}, detail=dict(head.detail))
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="is not a node of a tree"):
+            list(held.tree(node).pairs())
+    with suppress(CellblockError), Session("one", state=Versioned(url)) as session:
+        session.run("x")
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.threat("D1")
+def test_object_that_is_named_often_is_read_as_often_as_there_is_room(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/cells.db"
+    with Session("one", state=Versioned(url)) as session:
+        session.run("x = 1")
+    with open_store(url) as store, store.hold("default", "one") as held:
+        head = held.resolve("HEAD")
+        rows: Any = dict(held.tree(head.trees["notebook"]).pairs())
+        (address,) = linked(next(iter(rows.values()))[1])
+        with held.batch() as batch:
+            large = batch.put(bytes(4 * 2**20))
+            record: Any = held.record(address)
+            cell = batch.record({**record, "cell": blobs(*[large] * 100)})
+            batch.commit(kind="run", trees=head.trees, detail={**head.detail, "cell": records(cell)})
+        held.read_at_most(64 * 2**20)
+        with pytest.raises(StoreError, match="takes 400 MB, where 64 MB are read at most"):
+            get_cell(held, cell)

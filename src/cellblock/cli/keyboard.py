@@ -9,6 +9,7 @@ import builtins
 import keyword
 import os
 import select
+import shlex
 import sys
 import termios
 import textwrap
@@ -251,8 +252,17 @@ class Completer:
 
 
 def _starting(word: str, names: Iterable[str]) -> list[str]:
-    """The names that start with `word`. Only printable ones: a terminal shows them as they are."""
-    return sorted(name for name in names if name.startswith(word) and name.isprintable())[:MAX_MATCHES]
+    """The names that start with `word`. Only those that are one word, printable as it stands: a terminal shows it, and
+    what reads the line takes it for nothing else."""
+    plain = (name for name in names if name.startswith(word) and name.isprintable() and _is_word(name))
+    return sorted(plain)[:MAX_MATCHES]
+
+
+def _is_word(name: str) -> bool:
+    try:
+        return shlex.split(name) == [name] and not name.startswith("~")
+    except ValueError:
+        return False
 
 
 def _local_files(argument: str) -> list[str]:

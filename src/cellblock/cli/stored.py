@@ -107,8 +107,7 @@ def do_show(store: Store, arguments: argparse.Namespace) -> int:
         since = session.settings.get("private_since")
         out.line(f"private since {f'cell {since}' if since else 'the start'}: {why}")
     if cell is not None:
-        for line in cell.source.split("\n"):
-            out.code(f"    {line}")
+        out.code(cell.source, indent="    ")
         for line in cell.text.splitlines():
             out.line(f"  | {line}")
     if not commit.snapshot:

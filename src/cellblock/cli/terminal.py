@@ -120,9 +120,10 @@ class Printer:
         text = text if text.endswith("\n") else text + "\n"
         self._put(paint(plain(text)) if self.is_terminal else text)
 
-    def code(self, text: str) -> None:
+    def code(self, text: str, *, indent: str = "") -> None:
         """Write source on lines of its own, all of it: what is dropped would still run."""
-        self.line(inert(text) if self.is_terminal else text)
+        text = inert(text) if self.is_terminal else text
+        self.line("\n".join(indent + one for one in text.split("\n")) if indent else text)
 
     def end_line(self) -> None:
         """End what was begun: a line, an escape sequence."""

@@ -179,10 +179,12 @@ class Calls:
 
         A class with a bounded form stays itself, as code may look at what it has handed over.
         """
-        if type(function) is types.FunctionType or not callable(function):
-            return function
-        checked = self(function)
-        return function if id(function) in _BOUNDED_TYPES else checked
+        called = self.called(function)
+        return function if id(function) in _BOUNDED_TYPES else called
+
+    def called(self, function: Any) -> Any:
+        """The same, where code does not come to see what was handed over: in place of such a class its form."""
+        return function if type(function) is types.FunctionType or not callable(function) else self(function)
 
     def original(self, function: Any) -> Any:
         """Python's own function, for what stands in place of one where C calls it; any other object as it is."""
@@ -193,7 +195,7 @@ class Calls:
 
         A `cls` is a class that it looks at itself.
         """
-        check = self.given
+        check = self.called
 
         @functools.wraps(function)
         def giving(*given: Any, **named: Any) -> Any:

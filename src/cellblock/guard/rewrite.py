@@ -414,6 +414,8 @@ class Rewriter:
             self._binds(target.id, target, scope, node)
         else:
             self._push(node, "target", scope, flags)
+            if kind is ast.Add and not _is_number(node.value) and _checks_sum(scope, flags):
+                node.value = build.call(node.value, spelling.ADDED, node.value)
         self._push(node, "value", scope, flags)
 
     # ------------------------------------------------------------------------ what is walked in C

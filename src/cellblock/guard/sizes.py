@@ -176,6 +176,11 @@ def add_by(present: Any, more: Any) -> Any:
     return more
 
 
+def added(more: Any) -> Any:
+    """The right operand for `place.present += more`, whose present value would have to be read once more."""
+    return add_by(more, more)
+
+
 def _require_ratio(*numbers: Any) -> None:
     bits = 0
     for one in numbers:

@@ -106,7 +106,8 @@ class Module(Single):
 
     def __init__(self, name: str, members: dict[str, object], find: Callable[[str], object] | None = None) -> None:
         """`find` gives members that are not held, or raises AttributeError."""
-        self.__dict__["__all__"] = tuple(sorted(one for one in members if not one.startswith("_")))
+        named = (one for one, member in members.items() if not one.startswith("_") and type(member) is not Module)
+        self.__dict__["__all__"] = tuple(sorted(named))
         self.__dict__.update(members)
         _NAMES[id(self)] = name
         self._find = find

@@ -454,6 +454,7 @@ class World:
             spelling.LENGTH: len,
             spelling.FLOAT: float,
             spelling.ORDINARY: sizes.ordinary,
+            spelling.ADDED: sizes.added,
             spelling.FORMAT: sizes.formatted,
             spelling.DIGITS: sizes.digits,
             spelling.ALL_DIGITS: sizes.digits_of_all,

@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from itertools import starmap
 from typing import Any
@@ -284,9 +285,10 @@ def get_cells(session: StoredSession, addresses: Sequence[str]) -> Iterator[tupl
             links += [part["data"] for one in found for part in one["parts"].values()]
             wanted = list(dict.fromkeys(address for link in links for address in _addresses(link, "/")))
             data = dict(zip(wanted, session.get_many(wanted), strict=True))
-            cells = [from_plain(json.loads(_joined(data, one["cell"]))) for one in found]
+            joined = partial(_joined, data, session.most_bytes)
+            cells = [from_plain(json.loads(joined(one["cell"]))) for one in found]
             parts = [
-                {uri: Blob(str(one["mime"]), _joined(data, one["data"])) for uri, one in cell["parts"].items()}
+                {uri: Blob(str(one["mime"]), joined(one["data"])) for uri, one in cell["parts"].items()}
                 for cell in found
             ]
         yield from zip(cells, parts, strict=True)
@@ -322,8 +324,12 @@ def size_of(plain: Any) -> int:
     return int(plain["size"])
 
 
-def _joined(data: Mapping[str, bytes], link: Any) -> bytes:
-    return b"".join(data[address] for address in _addresses(link, "/"))
+def _joined(data: Mapping[str, bytes], most: int, link: Any) -> bytes:
+    """What several objects are together, each of which may be named more than once. StoreError for more than `most`."""
+    pieces = [data[address] for address in _addresses(link, "/")]
+    if (size := sum(map(len, pieces))) > most:
+        raise StoreError(f"a part of it takes {size / 2**20:,.0f} MB, where {most / 2**20:,.0f} are read at most")
+    return b"".join(pieces)
 
 
 def _bytes(session: StoredSession, link: Any) -> bytes:

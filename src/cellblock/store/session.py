@@ -108,6 +108,11 @@ class StoredSession:
         """The bytes of an object, which are those that its address names. StoreDamaged: they cannot be had."""
         return self._with_referrer(address, self._objects.get)
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of an object that are read, and of what several are together."""
+        return self._objects.most
+
     def get_many(self, addresses: Iterable[str], most: int | None = None) -> Iterator[bytes]:
         """The bytes of several objects, in order: a few statements for all. StoreDamaged: one of them cannot be had.
 

@@ -126,7 +126,9 @@ class _Update:
             return old
         if sum(kid.count for kid in kids.values()) > LEAF:
             return self._branch(kids)
-        return self._built(dict(pair for kid in kids.values() for pair in _slots(self._fetch, kid.address)), depth)
+        way = _digits(next(iter(changes)))[:depth]
+        left = (_slots(self._fetch, kid.address, way + digit) for digit, kid in kids.items())
+        return self._built(dict(pair for slots in left for pair in slots), depth)
 
     def _built(self, slots: _Leaf, depth: int) -> _Kid | None:
         if not slots:
@@ -151,7 +153,9 @@ class _Update:
 # --- comparing -----------------------------------------------------------------------------------------------
 
 
-def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple[str, _Slot, _Slot]]:
+def _differing(
+    fetch: Fetch, old: str | None, new: str | None, way: str = ""
+) -> Iterator[tuple[str, _Slot, _Slot]]:
     if old == new:
         return
     before = None if old is None else _load(fetch, old)
@@ -159,9 +163,9 @@ def _differing(fetch: Fetch, old: str | None, new: str | None) -> Iterator[tuple
     if isinstance(before, _Branch) and isinstance(after, _Branch):
         for digit in sorted(before.kids.keys() | after.kids.keys()):
             one, other = (side.kids[digit].address if digit in side.kids else None for side in (before, after))
-            yield from _differing(fetch, one, other)
+            yield from _differing(fetch, one, other, way + digit)
         return
-    mine, yours = dict(_slots(fetch, old)), dict(_slots(fetch, new))
+    mine, yours = dict(_slots(fetch, old, way)), dict(_slots(fetch, new, way))
     for key in sorted(mine.keys() | yours.keys()):
         if mine.get(key) != yours.get(key):
             yield key, mine.get(key), yours.get(key)
@@ -209,15 +213,21 @@ def _count(node: _Leaf | _Branch) -> int:
     return sum(kid.count for kid in node.kids.values()) if isinstance(node, _Branch) else len(node)
 
 
-def _slots(fetch: Fetch, root: str | None) -> Iterator[tuple[str, _Slot]]:
+def _slots(fetch: Fetch, root: str | None, way: str = "") -> Iterator[tuple[str, _Slot]]:
+    """The keys and values of a node to which some digits lead. A leaf of a branch has keys, and those that begin so: so
+    there are no more steps than keys, whoever wrote the nodes.
+    """
     if root is None:
         return
     node = _load(fetch, root)
     if isinstance(node, _Branch):
         for digit in sorted(node.kids):
-            yield from _slots(fetch, node.kids[digit].address)
-    else:
-        yield from sorted(node.items(), key=lambda item: _digits(item[0]))
+            yield from _slots(fetch, node.kids[digit].address, way + digit)
+        return
+    slots = sorted((_digits(key), key) for key in node)
+    if way and not (slots and all(digits.startswith(way) for digits, _ in slots)):
+        raise _no_node(root)
+    yield from ((key, node[key]) for _, key in slots)
 
 
 def _value(fetch: Fetch, slot: _Slot) -> JSON:

@@ -27,7 +27,7 @@ from cellblock.values import forms, room
 from cellblock.values.arrays import read_array, read_scalar
 from cellblock.values.forms import MAX_DEPTH, Buffer, EnumName, MalformedValue, Opaque, Record
 from cellblock.values.hashing import check_keys
-from cellblock.values.pieces import AT_ONCE, parts
+from cellblock.values.pieces import AT_ONCE, parts, with_halves
 from cellblock.values.room import of_bytes, of_numbers, of_path, of_text
 from cellblock.values.tables import read_table
 
@@ -260,7 +260,7 @@ class _Reader:
 
     def to_text(self, body: object, depth: int = 0) -> str:
         try:
-            return self.blob(body, of_text).decode("utf-8", "surrogatepass")
+            return with_halves(bytes(self.blob(body, of_text)))
         except UnicodeDecodeError:
             raise MalformedValue("text that is not UTF-8") from None
 

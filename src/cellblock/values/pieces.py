@@ -111,3 +111,23 @@ def _opened(root: Any, depth: int) -> list[Any]:
         found.append(last)
         last = (last[-1] if type(last) is list else next(reversed(last.values()))) if last else None
     return found
+
+
+_READ_AT_ONCE = 2**14
+"""Bytes that are read in one step, in which no other thread of the program goes on."""
+
+
+def with_halves(data: bytes) -> str:
+    """Text of UTF-8 in which halves of characters stand alone. Raises UnicodeDecodeError."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        pieces, start = list[str](), 0
+        while start < len(data):
+            end = min(start + _READ_AT_ONCE, len(data))
+            while start < end < len(data) and data[end] & 0xC0 == 0x80:  # within a character
+                end -= 1
+            end = end if end > start else len(data)
+            pieces.append(data[start:end].decode("utf-8", "surrogatepass"))
+            start = end
+        return "".join(pieces)

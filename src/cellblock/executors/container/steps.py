@@ -61,11 +61,15 @@ async def run(words: Sequence[str], line: Line, *, environment: Mapping[str, str
         raise Failed("\n".join(said) or f"{words[0]} ended with status {status}")
 
 
+_LONGEST_LINE = 10_000
+"""Bytes of a line that are kept, the last ones."""
+
+
 async def _follow(process: Process, said: deque[str]) -> None:
     assert process.stdout is not None
     begun = b""
     async for piece in process.stdout:
-        *whole, begun = (begun + piece).replace(b"\r", b"\n").split(b"\n")
+        *whole, begun = (begun[-_LONGEST_LINE:] + piece).replace(b"\r", b"\n").split(b"\n")
         said.extend(filter(None, (text.decode(errors="replace").strip() for text in whole)))
     if begun.strip():
         said.append(begun.decode(errors="replace").strip())

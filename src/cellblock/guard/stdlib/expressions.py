@@ -46,7 +46,7 @@ class Expressions:
     """The functions of `re` for one world."""
 
     def __init__(self, rehearsal: Rehearsal, calls: Calls) -> None:
-        self._given = calls.given
+        self._given = calls.called
         self._rehearsal = rehearsal
         self._compiled: dict[Any, re.Pattern[Any]] = {}
         self._known: dict[int, _Known] = {}

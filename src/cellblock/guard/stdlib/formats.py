@@ -144,22 +144,6 @@ def _quoted(data: Any, *given: Any, **named: Any) -> bytes:
 
 _MOST_QUOTED = 16_000_000
 """Bytes: they take about half a second."""
-_MOST_QUOTES = 4_000_000
-"""Of quotes times characters: a guess at a dialect then takes about a second, and nothing ends it."""
-
-
-class Sniffer(csv.Sniffer):
-    """A guesser of dialects that is given no more than it can guess from soon."""
-
-    def sniff(self, sample: str, delimiters: str | None = None) -> type[csv.Dialect]:
-        sample = str.__str__(sample)
-        quotes = sample.count('"') + sample.count("'")
-        if quotes * len(sample) > _MOST_QUOTES:
-            raise MemoryError(f"a sample of {len(sample):,} characters with {quotes:,} quotes: give it less [size]")
-        return super().sniff(sample, delimiters)
-
-
-Sniffer.__module__ = "csv"
 
 
 _pformat: Callable[..., str] = sizes.narrow(pprint.pformat, 1000)
@@ -303,8 +287,7 @@ AUDITS = (
             "Dialect excel excel_tab unix_dialect Error list_dialects get_dialect "
             "QUOTE_ALL QUOTE_MINIMAL QUOTE_NONE QUOTE_NONNUMERIC QUOTE_NOTNULL QUOTE_STRINGS"
         ),
-        instead={"Sniffer": Sniffer},
-        replaced={"reader": csv_reader, "writer": csv_writer, **written("csv", "DictReader", "DictWriter")},
+        replaced={"reader": csv_reader, "writer": csv_writer, **written("csv", "DictReader", "DictWriter", "Sniffer")},
         types=(
             TypeAudit(type=type(csv.reader([])), reads=names("line_num dialect"), constructable=False),
             TypeAudit(
@@ -318,7 +301,6 @@ AUDITS = (
                 audit(kind, subclassable=True)
                 for kind in (csv.Dialect, csv.excel, csv.excel_tab, csv.unix_dialect, csv.Error)
             ),
-            audit(Sniffer),
         ),
         note="registering dialects changes them for the whole process",
     ),

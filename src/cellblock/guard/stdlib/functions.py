@@ -62,15 +62,15 @@ def _reduce(world: World) -> Callable[..., Any]:
 
 
 def _cmp_to_key(world: World) -> Callable[..., Any]:
-    return lambda mycmp: functools.cmp_to_key(world.calls.given(mycmp))
+    return lambda mycmp: functools.cmp_to_key(world.calls.called(mycmp))
 
 
 def _lru_cache(world: World) -> Callable[..., Any]:
     def lru_cache(maxsize: Any = 128, typed: Any = False) -> Any:
         if callable(maxsize) and isinstance(typed, bool):
-            return functools.lru_cache(world.calls.given(maxsize), typed)
+            return functools.lru_cache(world.calls.called(maxsize), typed)
         decorate = functools.lru_cache(maxsize, typed)
-        return lambda user_function: decorate(world.calls.given(user_function))
+        return lambda user_function: decorate(world.calls.called(user_function))
 
     return lru_cache
 
@@ -318,10 +318,16 @@ _NOT_TYPING = names(
     "no_type_check_decorator final "
     "runtime_checkable override dataclass_transform evaluate_forward_ref IO TextIO BinaryIO"
 )
+def _chain_map(world: World) -> Any:
+    """The alias of the world's own class."""
+    return hints.OF_CELLS._alias(world.library.module("collections")["ChainMap"], 2)
+
+
 _REPLACED_TYPING: dict[str, Callable[[World], Any]] = {
     "get_origin": lambda world: lambda tp: world.told(hints.of(tp).get_origin(tp)),
     "get_args": lambda world: lambda tp: world.told(hints.of(tp).get_args(tp)),
     "get_type_hints": get_type_hints_of,
+    "ChainMap": _chain_map,
     "runtime_checkable": _runtime_checkable,
     **{name: _fields(name) for name in ("NamedTuple", "TypedDict")},
 }

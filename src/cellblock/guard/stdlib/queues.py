@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import exact
+from cellblock.guard.bounded import FORMS
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.sizes import MAX_BITS, MAX_BYTES, counted
@@ -95,8 +96,8 @@ def _weak(of: Any) -> Callable[[World], type]:
                 self.update(other, **named)
 
             def update(self, other: Any = (), /, **named: Any) -> None:
-                if not world.gates.shows(other, ("items",)):
-                    other = dict(other)  # which the language reads by other methods
+                if type(other) is not dict and not issubclass(type(other), of):
+                    other = FORMS[dict](other)  # which the language reads by other methods, in steps
                 super().update(other, **named)
 
             def copy(self) -> Weak:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import csv
 import hmac
 import html.entities
 import keyword
@@ -127,7 +128,8 @@ def _abstract(world: World) -> dict[str, Any]:
 def _csv(world: World) -> dict[str, Any]:
     from cellblock.guard.stdlib.formats import csv_reader, csv_writer
 
-    return {"reader": csv_reader(world), "writer": csv_writer(world)}
+    kept = {name: getattr(csv, name) for name in ("Dialect", "Error", "QUOTE_MINIMAL")}
+    return {"reader": csv_reader(world), "writer": csv_writer(world), **kept}
 
 
 def _binding(world: World) -> Callable[[Any, Any], Any]:
@@ -251,7 +253,10 @@ PICKED = {
         "import _collections_abc\nimport sys as _sys\nfrom reprlib import recursive_repr as _recursive_repr\n",
         names("ChainMap UserDict UserList UserString"),
     ),
-    "csv": ("from _csv import reader, writer\n", names("DictReader DictWriter")),
+    "csv": (
+        "import re\nfrom io import StringIO\nfrom _csv import Dialect, Error, QUOTE_MINIMAL, reader, writer\n",
+        names("DictReader DictWriter Sniffer"),
+    ),
 }
 """By the name of a module of which only these classes are written: what stands before them."""
 SET: dict[str, Callable[[World], dict[str, Any]]] = {
