@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -221,7 +222,19 @@ def test_no_script_or_address_is_left_for_a_front_end(bundle: dict[str, Any]) ->
 
 
 def shown(html: str) -> str:
-    return f'<div class="cb-shown" style="contain:content;overflow:auto">{html}</div>'
+    own = f"cb-shown-{hashlib.sha256(html.encode()).hexdigest()[:12]}"
+    return f'<div class="{own}" style="contain:content;overflow:auto">{html}</div>'
+
+
+def test_no_style_sheet_of_an_output_means_another_of_its_page() -> None:
+    one, other = (
+        rich({"text/html": f"<style>td.total{{color:{color}}}</style><table><tr><td class=total>1</table>"}).bundle()
+        for color in ("red", "green")
+    )
+    (first,), (second,) = (re.findall(r"class=\"(cb-shown-\w+)\"", str(html["text/html"])) for html in (one, other))
+    assert first != second
+    assert f".{first} td.cb-total" in str(one["text/html"])
+    assert ".cb-shown " not in str(one["text/html"])
 
 
 @pytest.mark.parametrize(
@@ -277,7 +290,7 @@ def test_a_table_of_pandas_keeps_its_looks_in_a_document() -> None:
     table = rich({"text/html": frame._repr_html_()}).bundle()["text/html"]
     assert isinstance(table, str)
     assert '<table border="1" class="cb-dataframe">' in table
-    assert ".cb-shown .cb-dataframe tbody tr th{" in table
+    assert re.search(r"\.cb-shown-[0-9a-f]{12} \.cb-dataframe tbody tr th\{", table)
     assert "<th>a&lt;b&gt;</th>" in table
     assert html.unescape(re.sub("<style.*?</style>|<[^>]*>|\\s", "", table, flags=re.DOTALL)) == "a<b>c01$x12y"
 

@@ -274,5 +274,5 @@ def test_object_that_is_named_often_is_read_as_often_as_there_is_room(tmp_path: 
             cell = batch.record({**record, "cell": blobs(*[large] * 100)})
             batch.commit(kind="run", trees=head.trees, detail={**head.detail, "cell": records(cell)})
         held.read_at_most(64 * 2**20)
-        with pytest.raises(StoreError, match="takes 400 MB, where 64 MB are read at most"):
+        with pytest.raises(StoreError, match="takes 400 MB, where 64 are read at most"):
             get_cell(held, cell)

@@ -17,6 +17,7 @@ Pages, exports, Jupyter's reprs and resources take it from here:
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ _OF_A_RULE = frozenset(" \t|:->*+.0123456789")
 """Characters of a line between the head and the rows of a table, in a quotation or a list too."""
 _STYLE = "contain:content;overflow:auto"
 """Whatever is within the element is drawn within it, at a fixed place too."""
+_SHEET = re.compile(r"<style>[^<]*+</style>")
 _TAG_OR_MATH = re.compile(r"(<[^<>]*+>)|[$\\`]++")
 
 
@@ -112,8 +114,10 @@ def _cells(text: str) -> int:
 
 
 def apart(html: str) -> str:
-    """HTML of this module in an element of its own, for a page that runs nothing."""
-    return html and f'<div class="{SCOPE}" style="{_STYLE}">{html}</div>'
+    """HTML of this module in an element of its own, whose style sheets mean no other such element of the page."""
+    own = f"{SCOPE}-{hashlib.sha256(html.encode()).hexdigest()[:12]}"
+    html = _SHEET.sub(lambda sheet: sheet[0].replace(f".{SCOPE} ", f".{own} "), html)
+    return html and f'<div class="{own}" style="{_STYLE}">{html}</div>'
 
 
 def without_formulas(html: str) -> str:

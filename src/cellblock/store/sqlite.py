@@ -581,7 +581,10 @@ _HINTS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS), _OPENS),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
 }
-_DAMAGED, _RECOVER = "is damaged", "restore a copy, or save what can be read: `sqlite3 FILE .recover`"
+_DAMAGED = "is damaged"
+_RECOVER = (
+    "restore a copy, with no -wal and -shm file of before beside it, or save what can be read: `sqlite3 FILE .recover`"
+)
 _UNLOCK = (
     "see which program has it open (`fuser FILE`), and wait until that has ended or end it;"
     " `sqlite3 FILE '.backup COPY'` makes a backup without a lock"
