@@ -97,7 +97,8 @@ Shown()
     assert (result.javascript, result.svg) == ("run()", '<svg onload="run()"/>')  # for programs, as the code gave it
     assert repr(result) == str(result) == "Result(shown)"
     html = result._repr_html_()
-    assert re.fullmatch(r'<div class="cb-shown-\w+" style="contain:content;overflow:auto"><b>shown</b></div>', str(html))
+    element = r'<div class="cb-shown-\w+" style="contain:content;overflow:auto"><b>shown</b></div>'
+    assert re.fullmatch(element, str(html))
     assert (result._repr_svg_(), result._repr_markdown_()) == (None, None)
     note = "[left out, since a display might run or load it: text/latex, application/javascript]"
     bundle = result._repr_mimebundle_()
