@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard.anatomy import exact, name_of, plain
+from cellblock.guard.budget import afford
 from cellblock.guard.names import names
 from cellblock.guard.refusal import denied
 from cellblock.guard.tables import Method, ModuleAudit, TypeAudit, audit, naming
@@ -136,6 +137,19 @@ PosixPath.__module__ = "pathlib"
 
 
 
+class HTMLParser(html.parser.HTMLParser):
+    """A parser that takes no element with more attributes than there is memory for: one expression reads them."""
+
+    def feed(self, data: Any) -> None:
+        data = exact(data)
+        if type(data) is str:
+            afford(_TAKEN * max(sum(map(one.count, " \t\n\f\r/")) for one in data.split(">")))
+        super().feed(data)
+
+
+HTMLParser.__module__ = "html.parser"
+_TAKEN = 500
+"""Bytes for what may begin an attribute of an element."""
 _NAMED = naming("match", "full_match", "with_name", "with_stem", "with_suffix")
 
 
@@ -160,10 +174,10 @@ AUDITS = (
     ),
     ModuleAudit(
         name="html.parser",
-        members=names("HTMLParser"),
+        instead={"HTMLParser": HTMLParser},
         types=(
             audit(
-                html.parser.HTMLParser,
+                HTMLParser,
                 also=names("rawdata lasttag cdata_elem convert_charrefs lineno offset"),
                 subclassable=True,
             ),
