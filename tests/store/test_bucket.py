@@ -57,7 +57,8 @@ def test_bucket_that_fails_half_way_loses_nothing_that_was_committed(
 ) -> None:
     with open_store(f"sqlite:///{tmp_path}/cells.db?objects={bucket}") as store:
         known = dict(_commit(store, number) for number in range(3))
-        assert len(list(BucketPlace.at(bucket).listed(""))) == 3
+        bodies = [one for one in BucketPlace.at(bucket).listed("") if "/databases/" not in one.key]
+        assert len(bodies) == 3
         said: list[str] = []
         with proxy.failing(failing):
             for address in known:

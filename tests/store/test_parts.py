@@ -273,7 +273,8 @@ def test_unfinished_and_unneeded_bodies_are_swept_when_they_are_old(tmp_path: Pa
         with held.batch() as batch:
             kept = batch.put(noise)
             batch.commit(kind="cell", trees={}, detail={"it": blobs(kept)})
-        (file,) = (path for path in (tmp_path / "objects").rglob("*") if path.is_file())
+        files = [path for path in (tmp_path / "objects").rglob("*") if path.is_file()]
+        (file,) = (path for path in files if "databases" not in path.parts)
         for suffix, age in ((".0123456789abcdef", 4000), (".00.part", 4000), (".young", 10)):
             stray = file.with_name(file.name + suffix)
             shutil.copy(file, stray)
@@ -325,6 +326,44 @@ def test_nothing_is_put_into_another_directory_than_the_first(tmp_path: Path) ->
             second = batch.put(noise[2])
             batch.commit(kind="cell", trees={}, detail={"it": blobs(second)})
         assert [held.get(first), held.get(second)] == [noise[0], noise[2]]
+
+
+def test_collection_in_a_copy_of_a_store_deletes_nothing_that_the_original_needs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place, noise = f"?objects={tmp_path}/objects", [random.Random(seed).randbytes(500_000) for seed in range(3)]
+
+    def put(name: str, body: bytes) -> str:
+        with open_store(f"sqlite:///{tmp_path}/{name}.db{place}") as store, store.hold("ana", "q3") as held:
+            with held.batch() as batch:
+                address = batch.put(body)
+                batch.commit(kind="cell", trees={}, detail={"it": blobs(address)})
+            return address
+
+    first = put("cells", noise[0])
+    shutil.copy(tmp_path / "cells.db", tmp_path / "copy.db")
+    second = put("cells", noise[1])
+    for file in (tmp_path / "objects").rglob("*"):
+        os.utime(file, (0, 0))
+    with open_store(f"sqlite:///{tmp_path}/copy.db{place}") as copy:
+        copy.delete("ana", "q3")
+        swept = copy.gc(grace_seconds=0)
+        assert (swept.deleted, swept.strays) == (0, 0) or swept.strays == 0
+        assert f"is also of {tmp_path}/cells.db" in caplog.text
+        copy.gc(grace_seconds=0)
+    with open_store(f"sqlite:///{tmp_path}/cells.db{place}") as store:
+        assert [store.read("ana", "q3").get(one) for one in (first, second)] == noise[:2]
+        assert store.verify().ok
+
+
+def test_a_second_user_has_objects_in_the_place_too(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/cells.db?objects={tmp_path}/objects") as store:
+        for user in ("ana", "bob"):
+            with store.hold(user, "q3") as held, held.batch() as batch:
+                body = random.Random(user).randbytes(100_000)
+                address = batch.put(body)
+                batch.commit(kind="cell", trees={}, detail={"it": blobs(address)})
+            assert store.read(user, "q3").get(address) == body
 
 
 @pytest.mark.threat("D2")

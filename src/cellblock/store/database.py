@@ -76,6 +76,9 @@ class Database(Protocol):
     def now(self) -> float:
         """Seconds since 1970 by a clock that all hosts of the database share. Not within `writing`."""
 
+    def home(self) -> str:
+        """What tells it from a copy of it, elsewhere or in its place."""
+
     def check(self) -> list[str]:
         """Damage of the tables themselves, as the database tells it; empty where that cannot be asked."""
 

@@ -75,10 +75,16 @@ class Packed:
 class ObjectTable:
     """The objects of one user in a database, and those of them that lie outside of it."""
 
-    def __init__(self, database: Database, place: Place | None, user_id: int, prefix: str, default: Quota) -> None:
+    def __init__(
+        self, database: Database, place: Place | None, user_id: int, prefix: str, default: Quota,
+        note: Callable[[], object] = int,
+    ) -> None:  # fmt: skip
+        """`note` is called before a body is put into the place."""
         self._database = database
         self._place = place
         self._user_id = user_id
+        self._root = prefix
+        self._note = note
         self.prefix = f"{prefix}/{user_id}"
         self._default = default
         self.most = MOST_BYTES
@@ -161,9 +167,8 @@ class ObjectTable:
     def _put_outside(self, packed: Packed) -> Packed:
         if self._place is None or len(packed.body) < LARGE:
             return packed
-        sql = "SELECT 1 FROM objects WHERE place <> '' LIMIT 1"
-        if not self._place.has(self.prefix) and self._database.select(sql):
-            raise StoreError(f"{self._place} has nothing of this store, which has objects there", hint=_PLACE_GONE)
+        require_place(self._place, self._root, self._database)
+        self._note()
         return replace(packed, place=self._place.put(f"{self.prefix}/{packed.address}", packed.body))
 
     def _delete_bodies(self, keys: Iterable[str]) -> None:
@@ -181,7 +186,7 @@ class ObjectTable:
             )
         body = self._place.get(packed.place, packed.length)
         if body is None:
-            hint = "" if self._place.has(self.prefix) else _PLACE_GONE
+            hint = "" if self._place.has(self._root) else _PLACE_GONE
             raise StoreDamaged(
                 f"object {packed.address} is missing from {self._place}", hint=hint, address=packed.address
             )
@@ -212,6 +217,12 @@ class ObjectTable:
                 sql = "UPDATE users SET objects = objects + ?, bytes = bytes + ? WHERE id = ?"
                 transaction.run(sql, len(new), taken, self._user_id)
             return [one.place for one in objects if one.place and one.address in there]
+
+
+def require_place(place: Place, root: str, database: Database) -> None:
+    """StoreError where a store has objects in a place that has nothing of it."""
+    if not place.has(root) and database.select("SELECT 1 FROM objects WHERE place <> '' LIMIT 1"):
+        raise StoreError(f"{place} has nothing of this store, which has objects there", hint=_PLACE_GONE)
 
 
 _PLACE_GONE = "see that its volume is mounted, and that ?objects= names the directory that the store was given first"

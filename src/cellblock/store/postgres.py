@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from cellblock.errors import StoreError
 from cellblock.hosting import clock
 from cellblock.patience import LOCK_SECONDS, patience, tries
-from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value
+from cellblock.store.database import LOCKED, Dialect, Row, Transaction, Uncertain, Value, text
 from cellblock.store.places import no_memory
 from cellblock.store.schema import MIGRATIONS, Migrations, migrate, stored_format
 from cellblock.store.urls import StoreUrl
@@ -107,6 +107,12 @@ class PostgresDatabase:
 
     def now(self) -> float:
         return float(str(self.select("SELECT extract(epoch FROM clock_timestamp())::text")[0][0]))
+
+    def home(self) -> str:
+        """The number of the cluster, which its replicas share, and that of the database in it."""
+        oid = "(SELECT oid::text FROM pg_database WHERE datname = current_database())"
+        rows = self.select(f"SELECT system_identifier::text || '/' || {oid} FROM pg_control_system()")
+        return f"PostgreSQL {text(rows[0][0])}"
 
     def check(self) -> list[str]:
         """Nothing: it is for the server's own tools, such as pg_amcheck."""

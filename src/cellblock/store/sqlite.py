@@ -156,6 +156,9 @@ class SqliteDatabase:
             self._began = self._agreed_beginning()
         return self._began + clock.now()
 
+    def home(self) -> str:
+        return "memory" if self._path is None else f"{self._path} (inode {os.stat(self._path).st_ino})"
+
     def check(self) -> list[str]:
         found = [str(row[0]) for row in self.select("PRAGMA integrity_check(20)")]
         return [*self._lost, *(() if found == ["ok"] else found)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,11 +18,11 @@ from cellblock.hosting.paths import absolute
 from cellblock.hosting.unique import unique_word
 from cellblock.patience import LOCK_SECONDS, tries
 from cellblock.store import lease
-from cellblock.store.address import JSON
+from cellblock.store.address import JSON, address_of
 from cellblock.store.catalogue import Catalogue, Held, StillWriting
 from cellblock.store.database import Database, Uncertain, shared, text
 from cellblock.store.held import HeldSession
-from cellblock.store.objects import GRACE, ObjectTable
+from cellblock.store.objects import GRACE, ObjectTable, require_place
 from cellblock.store.places import Place, open_place
 from cellblock.store.session import StoredSession
 from cellblock.store.sqlite import SqliteDatabase, file_identity
@@ -30,6 +31,8 @@ from cellblock.store.urls import StoreUrl, parse_url
 from cellblock.store.words import Holder, Quota, SessionRow, StoreUsage, Swept, VerifyReport
 from cellblock.text import half_made
 
+_MOST_HOME = 10_000
+_log = logging.getLogger("cellblock.store")
 DEFAULT_QUOTA = Quota(sessions=10_000, bytes=64 << 30)
 
 
@@ -113,6 +116,7 @@ class Store:
         self._connect = connect
         self._database = database
         self._place = place
+        self._noted = False
         self._quota = quota
         self._catalogue = Catalogue(database, quota, lease_seconds, shown)
         self._keeper = lease.LeaseKeeper(database, lease_seconds)
@@ -218,8 +222,12 @@ class Store:
         Space comes back with the second call, an hour later. A shorter grace is for when nobody has a session open:
         SessionHeld otherwise.
         """
+        place = self._place
+        if others := self._others():  # which may need what nothing here leads to
+            _log.warning("%s: nothing in %s is deleted: it is also of %s", self.url, self._place, ", ".join(others))
+            place = None
         swept = [
-            Collection(self._database, self._objects(user_id), self._place, user_id, name, grace_seconds).sweep()
+            Collection(self._database, self._objects(user_id), place, user_id, name, grace_seconds).sweep()
             for user_id, name in self._users(user)
         ]
         self._database.compact()
@@ -268,7 +276,25 @@ class Store:
             raise
 
     def _objects(self, user_id: int) -> ObjectTable:
-        return ObjectTable(self._database, self._place, user_id, self.identity, self._quota)
+        return ObjectTable(self._database, self._place, user_id, self.identity, self._quota, self._note_home)
+
+    def _note_home(self) -> None:
+        """Have the place tell that this database has bodies in it: a copy of the database has, too."""
+        if not self._noted:
+            self._others()
+            self._noted = True
+
+    def _others(self) -> list[str]:
+        """Other databases that have what this store has in its place: copies of it, or what it was before a move."""
+        if self._place is None:
+            return []
+        require_place(self._place, self.identity, self._database)
+        home, kept = self._database.home(), f"{self.identity}/databases"
+        found = {key: self._place.get(key, _MOST_HOME) for key in [one.key for one in self._place.listed(kept)]}
+        if home.encode() not in found.values():
+            self._place.put(f"{kept}/{address_of(home.encode())}", home.encode())
+        others = ((key, body.decode(errors="replace")) for key, body in sorted(found.items()) if body is not None)
+        return [f"{body} (remove {key} there if that is gone)" for key, body in others if body != home]
 
     def _users(self, user: str | None) -> list[tuple[int, str]]:
         if user is None:
