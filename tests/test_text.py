@@ -363,7 +363,7 @@ def test_a_name_of_several_lines_is_one_row_of_a_difference() -> None:
     steps = (StepTaken(commit="c", kind="cell", number=1, message=nasty),)
     names = (NameChange(name=nasty, before=before, after=None),)
     assert str(Diff(before="1", after="2", names=names, files=files, steps=steps)).split("\n") == [
-        "cell [1] a - forged",
+        "cell [1] a\\n- forged",
         r"- 'a\n- forged': b c (x y)",
         r"+ 'a\n- forged': 3 bytes",
     ]

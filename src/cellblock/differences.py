@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cellblock.text import line, name
+from cellblock.text import cut, line, name, row
 
-_MOST = 10_000
+_MOST, _MOST_MESSAGE = 10_000, 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Diff:
         return bool(self.names or self.files or self.steps)
 
     def __str__(self) -> str:
-        lines = [f"{step.kind} [{step.number}] {line(step.message)}" for step in self.steps]
+        lines = [f"{step.kind} [{step.number}] {row(cut(step.message, _MOST_MESSAGE))}" for step in self.steps]
         lines += [f"{_mark(one.before, one.after)} {name(one.name)}{_values(one)}" for one in self.names]
         lines += [f"{_mark(one.before, one.after)} {name(one.path)}{_sizes(one)}" for one in self.files]
         return "\n".join(lines) or "nothing differs"

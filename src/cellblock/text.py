@@ -105,11 +105,15 @@ _UNSEEN = re.compile(
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
     r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]+"  # tags among them: a second ASCII, which models read
-    "|(?<=[^\\W\u2e80-\U0003ffff])[\ufe00-\ufe0f\U000e0100-\U000e01ef](?!\u20e3)"  # within a name
-    "|(?<=[\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"  # one after the other
+    # selectors of variants within a name, after what has none, and one after the other
+    "|(?<=[^\\W\u2e80-\U0003ffff])[\ufe00-\ufe0f\U000e0100-\U000e01ef](?!\u20e3)"
+    "|(?<![^\x00-\x7f])[\ufe00-\ufe0f\U000e0100-\U000e01ef](?!\u20e3)"
+    "|(?<=[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
+    # joiners that join nothing
+    "|(?<![^\x00-\x7f])[\u200c\u200d]+|[\u200c\u200d](?![^\x00-\x7f])|(?<=[\u200c\u200d])[\u200c\u200d]+"
 )
-"""Characters without a shape: Unicode's `Default_Ignorable_Code_Point` and annotations. Joiners stay, and a selector of
-variants after what has some: scripts and emoji are written with them."""
+"""Characters without a shape: Unicode's `Default_Ignorable_Code_Point` and annotations. Joiners and a selector of
+variants stay where they stand in scripts and emoji, which are written with them."""
 
 
 def plain(text: str) -> str:
@@ -180,7 +184,12 @@ def name(text: str, most: int = 500) -> str:
     So it forges no row, and code that is given the literal opens the same file.
     """
     text = exact(text, None)
-    return cut(text if text.isprintable() and text[:1] not in ("'", '"') else repr(text), most)
+    plain = text.isprintable() and text[:1] not in ("'", '"') and not _UNSEEN.search(text)
+    return cut(text if plain else _UNSEEN.sub(_escaped, repr(text)), most)
+
+
+def _escaped(marks: re.Match[str]) -> str:
+    return marks[0].encode("unicode_escape").decode("ascii")
 
 
 def whole_number(text: str, most: int) -> int | None:

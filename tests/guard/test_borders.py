@@ -989,3 +989,21 @@ def test_what_the_host_hands_over_of_the_library_has_its_methods_at_once() -> No
         assert session.run("c, m, u = given()\nc.most_common(1), m.get('a'), sorted(u), u.index(1)").value == (
             [("a", 2)], 1, [1, 2], 1,
         )  # fmt: skip
+
+
+class Kept:
+    """Keeps what nobody is to see."""
+
+    title = "t"
+
+    def __init__(self) -> None:
+        self.priv = "secret"
+
+
+@pytest.mark.threat("L2")
+def test_what_shows_all_of_an_object_is_no_base_beside_the_hosts_classes() -> None:
+    with local_session(policy=Policy(also=RARE).cls(Kept, include=["title"], subclassable=True)) as session:
+        cell = session.run("import types\nclass X(types.SimpleNamespace, Kept): pass\nrepr(X())")
+        assert cell.error is not None
+        assert cell.error.type == "SecurityError"
+        assert "secret" not in cell.text

@@ -25,6 +25,7 @@ _MOST_LINES = 20
 _WIDTH = 72
 _WIDEST = 400
 """Characters of a line, past which it is cut."""
+_MOST_WORDS = 1_000_000
 _GUTTER = "  │ "
 
 
@@ -91,6 +92,7 @@ class Trace:
         self._stream = stream or sys.stderr
         self._number = before + 1
         self._begun = False
+        self._words = ""
         self._in_line = False
         self._lines = 0
         self._column = 0
@@ -100,6 +102,7 @@ class Trace:
         match told:
             case str():
                 self._begin()
+                self._words += told[: _MOST_WORDS - len(self._words)]
                 self._write(inert(told))
             case ToolCall():
                 self._end_line()
@@ -127,6 +130,10 @@ class Trace:
         self._end_line()
         if self._left_out:
             self._write(f"{_GUTTER}… {self._left_out} more lines\n")
+        if step.code.strip() and step.code.strip() not in self._words:  # it came in a call, beside other words
+            for one in ("the code that ran:", *inert(step.code).strip().split("\n")):
+                self._write(_GUTTER + one + "\n")
+        self._words = ""
         if step.cell is not None and step.cell.error is not None:
             error = step.cell.error
             for one in as_terminal(error.traceback or f"{error.type}: {error.message}").splitlines()[-_MOST_LINES:]:

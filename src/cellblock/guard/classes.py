@@ -185,7 +185,10 @@ class Classes:
         return staticmethod(__new__)
 
     def require_bases(self, bases: tuple[Any, ...]) -> None:
-        """That each may be inherited from."""
+        """That each may be inherited from, and all together."""
+        classes = {one for base in bases if isinstance(base, type) for one in lineage(base)}
+        if types.SimpleNamespace in classes and not classes.isdisjoint(self._world.host_types):
+            raise denied("SimpleNamespace, which shows all, cannot be a base beside a class of the host's", "class")
         for base in bases:
             if not isinstance(base, type):
                 continue  # the real error is CPython's

@@ -7,7 +7,6 @@ code asks first. It runs no code of the object's: classes are looked at through 
 
 from __future__ import annotations
 
-import sys
 import types
 from abc import ABCMeta
 from collections import defaultdict
@@ -266,8 +265,7 @@ class Gates:
         kind = value if issubclass(type(value), type) else type(value)
         if self._own(kind) and not self._inherits(kind):
             return
-        package = module_of(kind).partition(".")[0]
-        library = kind in self._types or package in sys.stdlib_module_names or package in self._world.trusted
+        library = kind in self._types or module_of(kind).partition(".")[0] in self._world.trusted
         if kind in self._world.host_types or not library:
             raise denied(f"an object of {name_of(kind)!r}, whose methods would be used by name, is not taken here")
 

@@ -79,14 +79,22 @@ def each(look: Callable[[Any], Any]) -> tuple[Any, ...]:
 
 _FORWARDING = tuple(typing._BaseGenericAlias for typing in BOTH)
 _origin = vars(types.GenericAlias)["__origin__"].__get__
+_super_self = vars(super)["__self__"].__get__
 
 
 def unaliased(value: Any) -> Any:
-    """The object that an alias, `list[int]` or `Annotated[x, 1]`, takes its attributes from; any other as it is."""
+    """The object that an alias, `list[int]` or `Annotated[x, 1]`, a method or a `super` takes its attributes from; any
+    other as it is.
+    """
     while True:
-        if issubclass(type(value), types.GenericAlias):
+        kind = type(value)
+        if issubclass(kind, types.GenericAlias):
             value = _origin(value)
-        elif issubclass(type(value), _FORWARDING):
+        elif kind is types.MethodType and type(value.__func__) is not types.FunctionType:
+            value = value.__func__
+        elif kind is super:
+            value = _super_self(value)
+        elif issubclass(kind, _FORWARDING):
             value = held(value)["__origin__"]
         else:
             return value

@@ -75,8 +75,11 @@ def _without_effects(cell: Cell) -> str:
     if cell.rolled_back or cell.error.kind == "crashed":
         return f"{'rolled back' if cell.rolled_back else 'lost with its process'} ({told})"
     trace = cell.error.traceback  # of a source that was refused, or is no Python, it is the place in the source
-    return f"not begun ({told})" if cell.kind == "python" and trace and "Traceback" not in trace else ""
+    return f"not begun ({told})" if cell.kind == "python" and trace and not _BEGUN.match(trace) else ""
 
+
+_BEGUN = re.compile(r"\s*+(?:\+ Exception Group )?Traceback\b")
+"""The first line about a cell that ran; what follows may quote its source."""
 
 def outcome(shown: Shown, room: Room) -> dict[str, object]:
     """Execution of a code cell for a document: its number and its outputs."""

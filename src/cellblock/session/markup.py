@@ -60,6 +60,8 @@ _FUNCTIONS = frozenset(re.findall(r"\S+", """
 """))
 _SELECTOR = re.compile(r"[A-Za-z.#:*]")
 _NAME = re.compile(r"[.#](?=[A-Za-z_-])")
+_COMMA = re.compile(r",(?![^()]*\))")
+"""Between selectors: not within brackets, which nest no deeper than one."""
 _QUOTED = re.compile(r"\"[\w ,.%#-]*+\"|'[\w ,.%#-]*+'")
 
 
@@ -172,10 +174,27 @@ def _sheet(css: str) -> str:
     bare = _QUOTED.sub("", "".join(rules))
     if rest.strip() or not _is_plain(bare) or '"' in bare or "'" in bare or any(one.count("{") != 1 for one in rules):
         return ""
-    return "".join(f"{_scoped(selectors)}{{{style}}}" for selectors, _, style in (one.partition("{") for one in rules))
+    pairs = [(selectors, style) for selectors, _, style in (one.partition("{") for one in rules)]
+    if any(_ODD.search(selectors) or not (_closes(selectors) and _closes(style)) for selectors, style in pairs):
+        return ""
+    return "".join(f"{_scoped(selectors)}{{{style}}}" for selectors, style in pairs)
+
+
+_ODD = re.compile(r"[\"'\[\]$]")
+"""Characters of selectors that are read otherwise within quotation marks and brackets, and those marks."""
+
+
+def _closes(css: str) -> bool:
+    """True if each bracket of a selector or a style is closed where it stands."""
+    deep = 0
+    for mark in re.findall(r"[()\[\]]", _QUOTED.sub("", css)):
+        deep += 1 if mark in "([" else -1
+        if deep < 0:
+            return False
+    return deep == 0
 
 
 def _scoped(selectors: str) -> str:
     """Selectors of what is within `SCOPE`. One that begins with a combinator would mean what stands beside it."""
-    parts = (one.strip() for one in _NAME.sub(rf"\g<0>{PREFIX}", selectors).split(","))
+    parts = (one.strip() for one in _COMMA.split(_NAME.sub(rf"\g<0>{PREFIX}", selectors)))
     return ",".join(f".{SCOPE} {part if _SELECTOR.match(part) else '_'}" for part in parts)

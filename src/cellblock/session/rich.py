@@ -41,7 +41,7 @@ _OF_A_RULE = frozenset(" \t|:->*+.0123456789")
 _STYLE = "contain:content;overflow:auto"
 """Whatever is within the element is drawn within it, at a fixed place too."""
 _SHEET = re.compile(r"<style>[^<]*+</style>")
-_TAG_OR_MATH = re.compile(r"(<[^<>]*+>)|[$\\`]++")
+_TAG_OR_MATH = re.compile(r"(<style>[^<]*+</style>|<[^<>]*+>)|[$\\`]++")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -16,6 +16,7 @@ import socket
 import threading
 import weakref
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -24,11 +25,14 @@ from cellblock.errors import StoreError
 from cellblock.hosting import clock
 from cellblock.hosting.threads import begun
 from cellblock.hosting.unique import unique_word
+from cellblock.patience import Deadline
+from cellblock.patience import left as leaving
 from cellblock.store.address import canonical, parsed, summed, unsummed
-from cellblock.store.database import Database
+from cellblock.store.database import Database, Value
 from cellblock.store.words import Holder
 
 SECONDS = 30.0
+_LONGEST_WAIT = 2.0
 _LATEST_MS = 2**53
 
 _log = logging.getLogger("cellblock.store")
@@ -165,16 +169,28 @@ class LeaseKeeper:
             self._thread = None
 
     def renew(self) -> None:
-        """Renew every lease now."""
+        """Renew every lease now. One whose row is locked keeps no other; StoreError once the others are renewed."""
         until = self._database.now() + self._seconds
         with self._lock:
             kept = dict(self._kept)
+        failed: StoreError | None = None
         for (session_id, epoch), (lost, left) in kept.items():
-            if not left() and not self._database.once(
-                "UPDATE sessions SET until = ? WHERE id = ? AND epoch = ?", until, session_id, epoch
-            ):
-                self.let_go(session_id, epoch)
-                lost()
+            try:
+                sql = "UPDATE sessions SET until = ? WHERE id = ? AND epoch = ?"
+                if not left() and not self._soon(sql, until, session_id, epoch):
+                    self.let_go(session_id, epoch)
+                    lost()
+            except StoreError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def _soon(self, sql: str, *parameters: Value) -> int:
+        """A statement that waits for others' locks no longer than leases can."""
+        deadline, context = Deadline(), copy_context()
+        deadline.give(_LONGEST_WAIT)
+        context.run(leaving.set, (*leaving.get(), deadline))
+        return context.run(self._database.once, sql, *parameters)
 
 
 def _renew_while_alive(reference: weakref.ref[LeaseKeeper], wake: threading.Event, pause: float) -> None:

@@ -33,6 +33,8 @@ _PATIENCE = 10.0
 _LOCK_SECONDS = LOCK_SECONDS
 _SILENT = LOCK_SECONDS + 30.0
 """Seconds for which a statement is waited for while the server says nothing: it gives up locks before."""
+_STILL = LOCK_SECONDS
+"""Seconds for which a host that stands still within a transaction keeps its locks."""
 _SILENT_LEFT = 5.0
 """The same where nobody waits for what comes of it."""
 _MIGRATING = 0x63656C6C
@@ -217,9 +219,12 @@ class PostgresDatabase:
             "SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),"
             " set_config('default_transaction_isolation', 'read committed', false),"
             " set_config('statement_timeout', '0', false),"
-            " set_config('idle_in_transaction_session_timeout', '0', false)",
+            " set_config('idle_in_transaction_session_timeout', ?, false),"
+            " set_config('tcp_keepalives_idle', '30', false), set_config('tcp_keepalives_interval', '10', false),"
+            " set_config('tcp_keepalives_count', '3', false)",
             f'"{self._schema}"',
             _milliseconds(_LOCK_SECONDS),
+            _milliseconds(_STILL),
         )
         transaction.rows(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"

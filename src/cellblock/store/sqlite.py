@@ -113,7 +113,19 @@ class SqliteDatabase:
                 return connection.execute(sql, parameters).fetchall()
 
         with self._call():
-            return _retried(selected)
+            for _ in tries(_PATIENCE if self._read_only else 0):
+                before = self._seen()
+                found = _retried(selected)
+                if self._seen() == before:
+                    break
+            return found
+
+    def _seen(self) -> tuple[int, ...]:
+        """What changes where another program writes to a file that is read here: it is read again then."""
+        if not self._read_only or self._path is None:
+            return ()
+        status = os.stat(self._path)
+        return (status.st_mtime_ns, status.st_size, status.st_ino, _size(self._path + "-wal"))
 
     def once(self, sql: str, *parameters: Value) -> int:
         with self._call(writes=True), self._with_writer(sql, parameters) as changed:
@@ -372,7 +384,7 @@ class SqliteDatabase:
             yield connection
         finally:
             self._idle.append(connection)
-            if self._closed:
+            if self._closed or self._read_only:  # the next one sees what others have written by then
                 self._close_idle()
 
     def _close_idle(self) -> None:
