@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cellblock.guard.anatomy import ByIdentity, exact, holder, lineage, module_of, name_of, namespace, plain
 from cellblock.guard.calls import MAKERS
 from cellblock.guard.heirs import Heirs
-from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, is_dunder
+from cellblock.guard.names import CALLED, DEFINABLE, HOOKS, NOT_IN_METACLASS, PROTOCOL_MARKS, is_dunder
 from cellblock.guard.refusal import denied
 from cellblock.guard.standins import LongRange, Module, Range, TypeStandIn
 from cellblock.guard.tables import BUILTIN_TYPES
@@ -31,6 +31,8 @@ _DATA = (str, bytes, int, float)
 
 _BASE = 1 << 10
 """A flag of types that can be inherited from."""
+_HEAP = 1 << 9
+"""One of types that a class statement made, or a call."""
 
 _build = builtins.__build_class__
 
@@ -186,9 +188,7 @@ class Classes:
 
     def require_bases(self, bases: tuple[Any, ...]) -> None:
         """That each may be inherited from, and all together."""
-        classes = {one for base in bases if isinstance(base, type) for one in lineage(base)}
-        if types.SimpleNamespace in classes and not classes.isdisjoint(self._world.host_types):
-            raise denied("SimpleNamespace, which shows all, cannot be a base beside a class of the host's", "class")
+        self._require_no_cover(bases)
         for base in bases:
             if not isinstance(base, type):
                 continue  # the real error is CPython's
@@ -205,6 +205,17 @@ class Classes:
                 raise TypeError("type 'range' is not an acceptable base type")
             if audit is None or not audit.subclassable:
                 raise denied(f"{name_of(base)} cannot be inherited from", "class")
+
+    def _require_no_cover(self, bases: tuple[Any, ...]) -> None:
+        """That no type of C's stands beside a class of the host's: it would keep what that sets, and show it."""
+        hosts = [base for base in bases if isinstance(base, type) and self._has_host(base)]
+        known = {one for host in hosts for one in lineage(host)}
+        for one in {one for base in bases if isinstance(base, type) for one in lineage(base)} if hosts else ():
+            if one not in known and not one.__flags__ & _HEAP:
+                raise denied(f"{name_of(one)} cannot be a base beside a class of the host's", "class")
+
+    def _has_host(self, kind: type) -> bool:
+        return any(one in self._world.host_types for one in lineage(kind))
 
     def require_feature(self, feature: str, what: str) -> None:
         """That the policy has one of the rare parts of the language."""
@@ -236,6 +247,8 @@ class Classes:
         for name in list(dict.keys(defined)) if isinstance(defined, dict) else list(defined):
             if type(name) is not str or ("." in name and not name.startswith(".")):
                 raise denied(f"a class cannot define {name!r:.100}", "class")
+            if name in PROTOCOL_MARKS:
+                raise denied(f"a class cannot define {name}", "class")
             if is_dunder(name) and name not in DEFINABLE and not name.startswith("__dataclass_"):
                 raise denied(f"a class cannot define {name}", "class")
             if name in HOOKS and not hooks:

@@ -25,6 +25,7 @@ from cellblock.guard.names import (
     DESCRIBING,
     ERROR_PARTS,
     OPERATIONS,
+    PROTOCOL_MARKS,
     TYPING,
     WRITABLE,
     is_dunder,
@@ -247,10 +248,10 @@ class Gates:
         if type(value) in PLAIN:
             return value
         self._require_own(value)
-        if issubclass(type(value), type) or holder(lineage(type(value)), "__iter__") is None:
+        if issubclass(type(value), type | str | bytes) or holder(lineage(type(value)), "__iter__") is None:
             return value
-        if holder(lineage(type(value)), "__next__") is not None:
-            return map(self._no_host, value)
+        if type(value) not in BUILTIN_TYPES or holder(lineage(type(value)), "__next__") is not None:
+            return map(self._no_host, value)  # which can be gone through once
         for one in value:
             self._no_host(one)
         return value
@@ -737,7 +738,7 @@ class Gates:
         if issubclass(kind, type):
             if self._own(value):
                 self._world.classes.require_defined(value, name)
-            if not self._own(value) or not self._heirs.may_set(value, name):
+            if name in PROTOCOL_MARKS or not self._own(value) or not self._heirs.may_set(value, name):
                 raise denied(f"attribute {name!r} of class {name_of(value)!r} cannot be set", "store")
             self._forget(name)
             return self._called(value, self._world.calls.method) if name in CALLED else value

@@ -146,3 +146,6 @@ def mangled(name: str, owner: str | None) -> str:
         return name
     owner = owner.lstrip("_")
     return f"_{owner}{name}" if owner else name
+
+PROTOCOL_MARKS = names("_is_protocol _is_runtime_protocol __protocol_attrs__ __non_callable_proto_members__")
+"""Attributes by which `typing` knows a protocol that may be asked about an object: it sets them itself."""

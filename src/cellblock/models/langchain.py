@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import FunctionType, ModuleType
 from typing import Any
 
 from cellblock.errors import ModelError, needing
@@ -119,8 +120,9 @@ class LangChainModel(Unopened):
                 waiting += [one for one in part.values() if not isinstance(one, str)]
             elif isinstance(part, list | tuple):
                 waiting += part
-            elif isinstance(part, Runnable):
-                waiting.append(vars(part))
+            elif hasattr(part, "__dict__") and not isinstance(part, type | ModuleType | FunctionType):
+                private = (getattr(part, name, None) for name in ("__pydantic_private__", "__pydantic_extra__"))
+                waiting += [vars(part), *private]
         return found
 
     @half_made

@@ -129,13 +129,20 @@ def _pieces(text: str) -> Iterator[str]:
         while text.endswith("Bearer", at, max(end, at)):
             end = text.rfind(" ", at + 1, end)
         end = max(end, text.rfind("\n", at + 1, at + _PIECE))
-        if end <= at:
-            end = text.find("\n", at + _PIECE)
-        if end < 0:
-            break
+        if end <= at:  # one long word, such as a picture in base64
+            end = _outside(text, at + _PIECE)
         yield text[at:end]
         at = end
     yield text[at:]
+
+
+def _outside(text: str, at: int) -> int:
+    """A place from there on that is in no secret: none is longer than `_LONGEST`."""
+    for rule in _ANYWHERE:
+        for found in rule.finditer(text, max(0, at - _LONGEST), at + _LONGEST):
+            if found.start() < at < found.end():
+                at = found.end()
+    return min(at, len(text))
 
 
 def _compiled(rule: str | re.Pattern[str]) -> re.Pattern[str]:

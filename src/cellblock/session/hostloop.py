@@ -37,6 +37,7 @@ _LOOK_SECONDS = 1.0
 """Seconds between two looks of a waiting thread at the loop's thread."""
 
 _loop: asyncio.AbstractEventLoop | None = None
+_pid = os.getpid()
 _wakes_by: tuple[int, int, int] | None = None
 """The descriptor that other threads wake the loop by, with the device and the inode that it had."""
 _starting = Lock()
@@ -237,6 +238,11 @@ def our_loop() -> asyncio.AbstractEventLoop:
     """Our loop, begun with its first use. Its thread is a daemon: it must not keep the interpreter from leaving."""
     global _loop, _wakes_by
     _require_hearing()
+    if _pid != os.getpid():
+        raise CellblockError(
+            "this process was forked by a program that told Python nothing of it, from one that has used a session",
+            hint="use sessions in the workers alone; with uWSGI, set lazy-apps = true",
+        )
     if _loop is None:
         require(replaced)
         with _starting:
@@ -367,7 +373,8 @@ def _warn_inside_a_loop() -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _loop, _wakes_by
+    global _loop, _wakes_by, _pid
+    _pid = os.getpid()
     _loop = _wakes_by = None
 
 

@@ -146,7 +146,28 @@ _MOST_QUOTED = 16_000_000
 """Bytes: they take about half a second."""
 
 
-_pformat: Callable[..., str] = sizes.narrow(pprint.pformat, 1000)
+class _Printer(pprint.PrettyPrinter):
+    """Knows the fields of the code's own dataclasses, which the program's `dataclasses` does not."""
+
+    def _pprint_dataclass(
+        self, object: Any, stream: Any, indent: int, allowance: int, context: Any, level: int
+    ) -> None:
+        name = type(object).__name__
+        fields = type(object).__dataclass_fields__.values()
+        items = [(one.name, getattr(object, one.name)) for one in fields if one.repr and hasattr(object, one.name)]
+        stream.write(name + "(")
+        self._format_namespace_items(items, stream, indent + len(name) + 1, allowance, context, level)
+        stream.write(")")
+
+
+def _formatted(
+    object: Any, indent: int = 1, width: int = 80, depth: int | None = None, *, compact: bool = False, **named: Any
+) -> str:
+    return _Printer(indent=indent, width=width, depth=depth, compact=compact, **named).pformat(object)
+
+
+_formatted.__name__ = _formatted.__qualname__ = "pformat"
+_pformat: Callable[..., str] = sizes.narrow(_formatted, 1000)
 
 
 def _pprint(world: World) -> Callable[..., None]:

@@ -14,7 +14,7 @@ from types import resolve_bases
 from typing import TYPE_CHECKING, Any
 
 from cellblock.guard import hints, sizes
-from cellblock.guard.anatomy import lineage, plain
+from cellblock.guard.anatomy import lineage, namespace, plain
 from cellblock.guard.bounded import found_in
 from cellblock.guard.names import is_dunder, names
 from cellblock.guard.refusal import denied
@@ -262,6 +262,8 @@ def _asking(world: World, kind: Any) -> Any:
 
     class Asking(kind):  # type: ignore[misc]
         def __instancecheck__(cls, value: Any) -> bool:
+            if any(type(namespace(one).get("__annotations__", {})) is not dict for one in lineage(cls)):
+                raise denied("a protocol's annotations are to be a dict", "class")
             names = hints.OF_CELLS._get_protocol_attrs(cls)
             return world.gates.shows(value, names) and super().__instancecheck__(value)
 

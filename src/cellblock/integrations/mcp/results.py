@@ -19,7 +19,7 @@ from cellblock.hosting.to_thread import off_loop
 from cellblock.session.offered import told
 from cellblock.session.shown import IMAGES, Blob, mime_type
 from cellblock.store import Commit
-from cellblock.text import cut, line, name, strict_json, write_json
+from cellblock.text import cut, name, row, strict_json, write_json
 from cellblock.values.room import COST
 
 MOST_SENT = 2 * 2**20
@@ -34,6 +34,7 @@ _DEEPEST_VALUE = 30
 _MOST_VALUE_BYTES = 5 * _MOST_VALUE
 """Encoded size of a value that is decoded: a larger one has more than `_MOST_VALUE` characters as JSON."""
 _SHORT = 12
+_MESSAGE = 500
 _MOST_CHANGES = 200
 
 
@@ -205,7 +206,7 @@ def commit_row(commit: Commit) -> CommitRow:
         commit=commit.id.removeprefix("sha256-")[:_SHORT],
         kind=commit.kind,
         number=commit.number,
-        message=line(commit.message),
+        message=row(cut(commit.message, _MESSAGE)),
         created=commit.created,
     )
 
