@@ -63,8 +63,10 @@ class Lost:
         return f"{name(self.name)} ({line(self.type)}): {line(self.reason)}; {line(self.remedy)}"
 
 
+@dataclass(init=False, repr=False, eq=False)
 class Deferred:
-    """A value that is decoded the first time it is asked for.
+    """A value that is decoded the first time it is asked for; a dataclass without fields, so that `asdict` of a cell is
+    plain data, of which FastAPI and pydantic make JSON and a schema.
 
     `size` is that of its bytes until then, and then what `weigh` says of the value; `grown` is told the difference.
     """

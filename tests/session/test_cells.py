@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from pydantic import TypeAdapter
 
 from cellblock import AsyncSession, Cell, CellState, Opaque, Session, UnknownCell
 
@@ -392,3 +396,30 @@ def test_cells_are_pickled_copied_and_plain_data(session: Session) -> None:
         plain = json.loads(json.dumps(cell.to_json()))
         assert (plain["source"], plain["state"], plain["ok"]) == (source, cell.state.value, cell.ok)
         assert [output["data"] for output in plain["outputs"]] == [dict(output.data) for output in cell.outputs]
+
+
+def test_asdict_of_a_cell_is_plain_data(session: Session) -> None:
+    for source in ("{(1, 2): 3}", "object()", "import numpy\nnumpy.arange(3)", "1 / 0", "b'\\xff'"):
+        cell = session.run(source)
+        plain = json.loads(json.dumps(dataclasses.asdict(cell), default=lambda one: one.value))
+        assert (plain["source"], plain["text"], plain["result"]) == (source, cell.text, {})
+
+
+@pytest.mark.parametrize("annotation", [None, Cell, dict[str, Cell]])
+def test_web_service_returns_cells(session: Session, annotation: object) -> None:
+    app = FastAPI()
+
+    @app.get("/", response_model=annotation)
+    def run(source: str) -> object:
+        cell = session.run(source)
+        return {"x": cell} if annotation == dict[str, Cell] else cell
+
+    client = TestClient(app)
+    for source, text in (("x = 1\nx", "1"), ("float('nan')", "nan"), ("object", "<class 'object'>"), ("{(1, 2): 3}", "{(1, 2): 3}")):
+        answer = client.get("/", params={"source": source}).json()
+        assert (answer.get("x", answer)["text"], client.get("/openapi.json").status_code) == (text, 200)
+
+
+def test_schema_of_a_cell_names_its_fields() -> None:
+    properties = TypeAdapter(Cell).json_schema()["properties"]
+    assert {"id", "number", "source", "state", "outputs", "error", "lost", "usage", "text"} <= properties.keys()
