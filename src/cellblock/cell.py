@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Literal
 
 from cellblock.limits import Usage
-from cellblock.outputs import Output
-from cellblock.text import line, name
+from cellblock.outputs import Output, preformatted
+from cellblock.text import as_terminal, line, name
 
 
 class CellState(Enum):
@@ -146,6 +146,10 @@ class Cell:
         (`await asyncio.to_thread(getattr, cell, "value")`).
         """
         return self.result.get()
+
+    def _repr_html_(self) -> str:
+        """The text, for Jupyter; what is more than text is shown by the session's notebook, which has its bytes."""
+        return preformatted(as_terminal(self.text))
 
     def to_json(self) -> dict[str, object]:
         """The cell as plain data that JSON holds, without its value, which `text` and `outputs` show."""

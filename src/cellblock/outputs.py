@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 
+from cellblock.text import inert
+
 DATAFRAME_MIME = "application/vnd.cellblock.dataframe+json"
 """Columns, dtypes, shape and the first rows of a table, as JSON."""
 
@@ -47,6 +49,13 @@ class Output:
         """The output as plain data; its binary parts stay behind their URIs."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**plain, "type": self.type.value, "data": dict(self.data)}
+
+
+def preformatted(text: str) -> str:
+    """Text for Jupyter's page, which takes nothing of it for markup or a formula."""
+    from html import escape  # costs the start of each process 1 ms
+
+    return f"<pre>{escape(inert(text))}</pre>"
 
 
 def type_of(mimes: Iterable[str]) -> OutputType:

@@ -38,6 +38,7 @@ def test_log_is_whole_after_each_event_and_takes_none_once_it_is_closed(tmp_path
     log.close()
     log.write("tool", name="late")
     assert (len(log), len(read_log(tmp_path / "log"))) == (1, 1)
+    assert (log[0], log[-1:], repr(log)) == (log.events[0], log.events, f"<EventLog of 1 events in {tmp_path / 'log'}>")
 
 
 def test_log_that_its_disk_does_not_take_ends_with_its_last_whole_line(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from cellblock import ExecutionLimits, Session
+from cellblock import AsyncSession, ExecutionLimits, Session, Versioned
 
 _STAYS, _ENDS = "<not shown: its code did not come to an end>", "<not shown: its code ended the process>"
 
@@ -133,3 +134,36 @@ def test_session_says_which_names_it_has(session: Session) -> None:
     before = set(session)
     session.run("bound = 1")
     assert ("bound" in session, "absent" in session, set(session) - before) == (True, False, {"bound"})
+
+
+def test_names_are_read_with_a_default_and_unbound_as_of_a_dict(session: Session) -> None:
+    assert (session.get("b"), session.get("nosuch"), session.get("nosuch", 3)) == (1, None, 3)
+    del session["b"]
+    assert ("b" in session, list(session), session.get("b")) == (False, ["z"], None)
+    session.undo()
+    assert ("b" in session, session["b"]) == (True, 1)
+    for name in ("nosuch", "len"):
+        with pytest.raises(KeyError, match=name):
+            del session[name]
+    with pytest.raises(ValueError, match="'b, z' is not a name"):
+        del session["b, z"]
+    assert session.run("b, z, len(z)").value == (1, [2], 1)
+
+
+def test_an_unbound_name_stays_unbound_in_the_store(tmp_path: Path) -> None:
+    state = Versioned(f"sqlite:///{tmp_path}/cells.db")
+    with Session("s", state=state) as session:
+        session.run("a = 1; b = 2")
+        del session["a"]
+    with Session("s", state=state) as session:
+        assert list(session) == ["b"]
+        assert session.log()[0].message == "del a"
+
+
+@pytest.mark.anyio
+async def test_an_async_session_unbinds_by_unset() -> None:
+    async with AsyncSession() as session:
+        await session.set("x", 1)
+        await session.unset("x")
+        with pytest.raises(KeyError, match="x"):
+            await session.get("x")

@@ -17,6 +17,7 @@ import pytest
 from browser import CHROMIUM, Callers, visit
 from hostile_bundles import BUNDLES, HTML, MARKDOWN, filled
 
+from cellblock import Session
 from cellblock.cell import Cell, CellError, CellState
 from cellblock.integrations.e2b.execution import Result, result
 from cellblock.outputs import DATAFRAME_MIME, Output, type_of
@@ -162,6 +163,12 @@ def reprs(one: Result) -> dict[str, Any]:
     return {mime: part for mime, part in {**single, **one._repr_mimebundle_()}.items() if part is not None}
 
 
+def own_reprs(address: Address) -> list[str]:
+    """A notebook and its cells as IPython asks for them."""
+    notebook = notebook_of(address)
+    return [str(one._repr_html_()) for one in (notebook, *notebook)]
+
+
 @pytest.mark.sampled(0)
 @pytest.mark.threat("W8")
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
@@ -180,13 +187,14 @@ def test_nothing_of_a_cell_runs_or_calls_wherever_it_is_shown(tmp_path: Path) ->
             "lab": converted(addresses("lab"), "lab"),
             "classic": converted(addresses("classic"), "classic"),
             "reprs": as_a_front_end_does([reprs(one) for one in e2b_results(addresses("reprs"))]),
+            "own": as_a_front_end_does([{"text/html": one} for one in own_reprs(addresses("own"))]),
             "beside": beside_a_cell(),
             # as they are: what shows that the browser does run and call
             "raw": as_a_front_end_does([filled(one, raw()) for one in BUNDLES]),
         }
         callers.listen()
         done = visit(pages, tmp_path)
-    names = r"\b(page|export|lab|classic|reprs|raw)-(\d+)\.test"
+    names = r"\b(page|export|lab|classic|reprs|own|raw)-(\d+)\.test"
     assert f"outside: {json.dumps([_COVER])}." in done.ran  # the last is put there as it is
     called = [tuple(one.split("-")) for one in callers.called]
     for found in (re.findall(names, done.ran), re.findall(names, done.looked_up), called):
@@ -216,6 +224,28 @@ def test_no_script_or_address_is_left_for_a_front_end(bundle: dict[str, Any]) ->
         assert not name.startswith("on")
         assert "leak" not in value or name in ("alt", "id", "title"), (tag, name)
         assert name != "src" or re.fullmatch(r"data:image/(svg\+xml|png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]*", value)
+
+
+@pytest.mark.threat("W8")
+def test_reprs_of_jupyter_are_a_frame_without_rights_and_text() -> None:
+    notebook = notebook_of(lambda: "http://leak.test/")
+    assert [one[:2] for one in _Elements(notebook._repr_html_() or "").found if one[0] != "iframe"] == []
+    assert ("iframe", "sandbox", "") in _Elements(notebook._repr_html_() or "").found
+    with Session() as session:
+        cell = session.run("A = type('</pre><script>', (), {}); a = A()\nprint('<img src=x>\\r<b>$y$'); {'<i>': 1}")
+        assert cell._repr_html_() == "<pre>&lt;b&gt;$y$\n{&#x27;&lt;i&gt;&#x27;: 1}</pre>"
+        rows = "A: type\na: &lt;/pre&gt;&lt;script&gt;"
+        assert session._repr_html_() == f"<pre>&lt;Session isolated, open&gt;\n{rows}</pre>"
+    assert session._repr_html_() == "<pre>&lt;Session isolated, closed&gt;</pre>"
+
+
+def test_a_large_notebook_shows_as_its_repr_in_jupyter() -> None:
+    notebook = Notebook()
+    data = {"text/plain": "<" * 100_000}
+    for place in range(30):
+        cell = Cell(id=f"c{place}", number=place, source="", state=CellState.COMPLETED, outputs=(output(data),))
+        notebook.record(cell, {})
+    assert (notebook._repr_html_(), repr(notebook)) == (None, "<Notebook of 30 cells>")
 
 
 # --- what stays ---------------------------------------------------------------------------------------------

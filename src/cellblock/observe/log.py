@@ -30,7 +30,7 @@ from contextlib import suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 from cellblock.errors import LogError
 from cellblock.hosting.to_thread import LARGE, off_loop
@@ -146,6 +146,13 @@ class EventLog:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    @overload
+    def __getitem__(self, place: int) -> Event: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Event]: ...
+    def __getitem__(self, place: int | slice) -> Event | list[Event]:
+        return self.events[place]
 
     @half_made
     def __repr__(self) -> str:

@@ -114,6 +114,9 @@ class Session:
     def __repr__(self) -> str:
         return repr(self._session).replace("AsyncSession", type(self).__name__, 1)
 
+    def _repr_html_(self) -> str:
+        return self._session._repr_html_().replace("AsyncSession", type(self).__name__, 1)
+
     def __reduce__(self) -> NoReturn:
         self._session.__reduce__()
 
@@ -360,6 +363,17 @@ class Session:
     def __setitem__(self, name: str, value: object) -> None:
         """Bind a name to a copy of any picklable value."""
         self._in_turn(self._session.set, name, value)
+
+    def __delitem__(self, name: str) -> None:
+        """Unbind a name: a step that can be undone. KeyError if it is unbound."""
+        self._in_turn(self._session.unset, name)
+
+    def get(self, name: str, default: object = None) -> object:
+        """A name's value as `session[name]` gives it, and the default if it is unbound."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()

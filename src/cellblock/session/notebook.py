@@ -15,6 +15,7 @@ from cellblock.hosting.finalizers import finalizer
 from cellblock.outputs import Output, OutputType
 from cellblock.session.account import Account, Share
 from cellblock.session.shown import Blob, Shown, shown
+from cellblock.text import half_made
 from cellblock.values.room import held
 
 TYPE_CHECKING = False
@@ -32,6 +33,8 @@ _PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
 
 _MOST_DROPPED_TEXT = 1000
 """Characters that stay of a text, and of what an error says."""
+_MOST_DISPLAYED = 8 * 2**20
+"""Characters that a notebook puts into the page of Jupyter."""
 OLDEST = "the outputs and values of the oldest cells make room for newer ones"
 
 
@@ -126,6 +129,20 @@ class Notebook:
         if -len(cells) <= key < len(cells):
             return cells[key]
         raise UnknownCell(f"no cell at {key}", hint=f"the notebook has {_count(len(cells))}")
+
+    @half_made
+    def __repr__(self) -> str:
+        """Reads no store."""
+        stored = "" if self._earlier is None else ", and what its store had before"
+        return f"<Notebook of {_count(len(self._cells))}{stored}>"
+
+    def _repr_html_(self) -> str | None:
+        """The page for Jupyter, in a frame without rights; None, and so the `repr`, where it is too large for that."""
+        from html import escape
+
+        page = escape(self.to_html())
+        frame = 'sandbox="" title="Notebook" style="width:100%;height:36rem;border:0"'
+        return f'<iframe {frame} srcdoc="{page}"></iframe>' if len(page) <= _MOST_DISPLAYED else None
 
     def __reduce__(self) -> NoReturn:
         raise CellblockError(

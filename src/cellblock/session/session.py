@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, TypeVar
 
@@ -32,6 +33,7 @@ from cellblock.hosting.to_thread import off_loop
 from cellblock.hosting.unique import unique_bytes
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
+from cellblock.outputs import preformatted
 from cellblock.patience import LOCK_SECONDS, left
 from cellblock.policy import Policy
 from cellblock.session.arguments import (
@@ -54,7 +56,7 @@ from cellblock.session.unbroken import unbroken
 from cellblock.session.undoing import gone, not_undone
 from cellblock.session.versions import Versions
 from cellblock.state import State, Versioned, state_or_type
-from cellblock.text import half_made, line
+from cellblock.text import half_made, line, name
 from cellblock.values.room import COST
 from cellblock.walls import TrustLevel, Unavailable, Walls
 from cellblock.wire.messages import Clear, Fetch, Run, Survey
@@ -71,6 +73,8 @@ T = TypeVar("T")
 _log = logging.getLogger("cellblock")
 _MAX_NAMES = 10_000
 _PREVIEW = 120
+_MOST_DISPLAYED = 50
+"""Names that a session shows of itself in Jupyter."""
 _SURVEY_SECONDS, _APART_SECONDS = 2.0, 8.0
 """Seconds that `names()` waits for all values together, and then for copies that show them apart."""
 _GRACE_SECONDS = 0.25
@@ -206,6 +210,15 @@ class AsyncSession(Versions):
         whose = "" if self.name is None else f"{self.name!r} of {self.user!r}, "
         private = ", private" if self._private else ""
         return f"<{type(self).__name__} {whose}{level}, {state}{private}>"
+
+    def _repr_html_(self) -> str:
+        """The `repr` and the names with their types, for Jupyter. Asks no process."""
+        types = dict[str, str]()
+        with suppress(CellblockError):  # closed, or not open
+            types = self.types
+        more = [f"and {len(types) - _MOST_DISPLAYED} more"] if len(types) > _MOST_DISPLAYED else []
+        rows = [f"{name(one)}: {line(kind)}" for one, kind in islice(types.items(), _MOST_DISPLAYED)]
+        return preformatted("\n".join([repr(self), *rows, *more]))
 
     # ------------------------------------------------------------------------------- life
 
@@ -787,6 +800,14 @@ class AsyncSession(Versions):
                 f"{name}: the session could not rebuild {type(value).__name__}: {line(cell.error.message)}",
                 hint="its type must be importable inside the session",
             )
+
+    async def unset(self, name: str) -> None:
+        """Unbind a name: a step that can be undone. KeyError if it is unbound."""
+        name = identifier(name, "is not a name")
+        cell = await self._ask(aside(source := f"del {name}"), HostStep("run", source, (source.encode(),)))
+        if cell.error is not None and cell.error.type == "NameError":
+            raise KeyError(name)
+        _answer(cell, name)
 
     async def aside(self, source: str, *, step: str = "", reads: bool = False) -> object:
         """Run source that is not a cell, and return its value: it is not in the notebook, and shows nothing.
