@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 _LEAST = {"max_checkpoints": 0, "max_open_files": 8, "max_files": 8}
 """The smallest values of limits for which above 0 is too small; with fewer files no process of a session starts."""
+_MOST = {"max_output_bytes": 10**9, "max_checkpoints": 1000}
+_MOST_OF_OTHERS = 10**12
+"""More the kernel does not take. A limit of seconds may be infinite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +62,12 @@ class ExecutionLimits:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not is_number or not (value > 0 if least is None else value >= least):
                 raise ValueError(f"ExecutionLimits.{name} must be {said}, not {value!r}")
-            if not name.endswith("_seconds") and not isinstance(value, int):
+            if name.endswith("_seconds"):
+                continue
+            if not isinstance(value, int):
                 raise ValueError(f"ExecutionLimits.{name} must be a whole number, not {value!r}")
+            if value > (most := _MOST.get(name, _MOST_OF_OTHERS)):
+                raise ValueError(f"ExecutionLimits.{name} must be {most:,} or less, not {value!r}")
 
     @property
     def checkpoint_bytes(self) -> int:

@@ -254,6 +254,20 @@ def test_lowest_value_of_each_limit_starts_a_session_or_is_refused_by_its_name(
     assert open_session(limits=ExecutionLimits(**{name: low})).run("1 + 1").value == 2
 
 
+_MOST = {"max_output_bytes": 10**9, "max_checkpoints": 1000}
+
+
+@pytest.mark.parametrize("name", [one for one in ExecutionLimits.__slots__ if not one.endswith("_seconds")])
+def test_highest_value_of_each_limit_starts_a_session_and_more_is_refused_by_its_name(
+    open_session: Callable[..., Session], name: str
+) -> None:
+    high = _MOST.get(name, 10**12)
+    assert open_session(limits=ExecutionLimits(**{name: high})).run("1 + 1").value == 2
+    with pytest.raises(ValueError, match="or less") as caught:
+        ExecutionLimits(**{name: high + 1})
+    assert str(caught.value) == f"ExecutionLimits.{name} must be {high:,} or less, not {high + 1}"
+
+
 def test_files_too_few_for_mounts_are_refused_by_the_name_of_that_limit(open_session: Callable[..., Session]) -> None:
     mounts = {f"m{number}": "/etc/hostname" for number in range(8)}
     with pytest.raises(CellblockError, match=r"raise ExecutionLimits\(max_files=…\)"):
