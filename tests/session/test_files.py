@@ -330,6 +330,55 @@ def test_list_names_regular_files_only_sorted(session: Session) -> None:
     assert session.files.list() == ["a/c", "b"]
 
 
+def test_list_of_a_directory_names_what_read_takes(session: Session) -> None:
+    for path in ("b", "a/c", "a/d/e", "/tmp/f", "/tmp/g/h", "/data/i"):
+        session.files.write(path, path)
+    session.run("import os\nos.symlink('/etc', 'etc')\nos.symlink('a', 'link')\nos.symlink('/', '/tmp/root')")
+    wanted = {
+        "a": ["a/c", "a/d/e"], "a/": ["a/c", "a/d/e"], "./a/../a/d": ["a/d/e"], "link/d": ["link/d/e"],
+        "/workspace": ["a/c", "a/d/e", "b"], "/tmp": ["/tmp/f", "/tmp/g/h"], "/tmp/g": ["/tmp/g/h"],
+        "/data/": ["/data/i"],
+    }  # fmt: skip
+    for directory, paths in wanted.items():
+        assert session.files.list(directory) == paths
+        for path in paths:
+            assert session.files.read(path).decode() == path.replace("link", "a")
+
+
+@pytest.mark.parametrize(
+    ("directory", "said"),
+    [
+        ("nosuch", "'nosuch' does not exist"),
+        ("b", "'b' leads through something that is not a directory"),
+        ("etc", "'etc' leads through something that is not a directory"),
+        ("etc/cron.d", "'etc/cron.d' leads outside the session's files"),
+        ("..", "'..' is not among the session's files (use a path relative to"),
+        ("/etc", "'/etc' is not among the session's files (use a path relative to"),
+        ("in", "'in' is mounted from the host, and not listed (list it there)"),
+    ],
+)
+def test_list_refuses_what_is_no_directory_of_the_session(
+    open_session: Callable[..., Session], directory: str, said: str
+) -> None:
+    session = open_session(mounts={"in": "/usr/bin"})
+    session.files.write("b", b"")
+    session.run("import os\nos.symlink('/etc', 'etc')")
+    with pytest.raises(FileRefused) as caught:
+        session.files.list(directory)
+    assert str(caught.value).startswith(said)
+
+
+def test_exists_is_true_for_files_and_directories_and_false_outside(open_session: Callable[..., Session]) -> None:
+    session = open_session(mounts={"in": "/usr/bin"})
+    session.files.write("a/b", b"")
+    session.run("import os\nos.symlink('/etc', 'etc')")
+    inside = ("a", "a/b", "/tmp", "/workspace/a", "in", "in/env", Path("a"))
+    assert [session.files.exists(path) for path in inside] == [True] * len(inside)
+    outside = ("nosuch", "a/b/c", "/etc/passwd", "etc/passwd", "in/nosuch", "../root", "")
+    assert [session.files.exists(path) for path in outside] == [False] * len(outside)
+    assert session.files.size("in/env") == Path("/usr/bin/env").stat().st_size
+
+
 def test_delete_removes_one_file_and_no_directory(session: Session) -> None:
     session.files.write("d/a", b"")
     session.files.delete("d/a")

@@ -73,9 +73,14 @@ def test_times_and_durations_come_out_as_those_of_the_standard_library() -> None
         dt.timedelta(seconds=1),
     ]
     assert type(across({pd.Timestamp(2020, 1, 2): 1}).popitem()[0]) is dt.datetime
-    for finer in (pd.Timestamp(1), pd.Timedelta(1), pd.NaT):
+    for finer in (pd.Timestamp(1), pd.Timedelta(1)):
         with pytest.raises(NotPortable):
             encode(finer)
+
+
+def test_missing_values_of_pandas_come_out_as_themselves() -> None:
+    first, (second,), third = across([pd.NaT, (pd.NA,), {"x": pd.NaT}])
+    assert (first is pd.NaT, second is pd.NA, third["x"] is pd.NaT) == (True, True, True)
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -474,9 +474,16 @@ class Files:
         """The bytes of a file, which is not read."""
         return call(self._files.size, path)
 
-    def list(self) -> list[str]:
-        """Every file of the workspace, sorted."""
-        return call(self._files.list)
+    def exists(self, path: str | os.PathLike[str]) -> bool:
+        """True if a path is a file or a directory of the session's; False for what leads outside."""
+        return call(self._files.exists, path)
+
+    def list(self, directory: str | os.PathLike[str] = "") -> list[str]:
+        """Every file below a directory, sorted; without one, of the workspace.
+
+        Those below `/tmp` and `/data` are listed by themselves: `list("/tmp")`. Mounts are left out.
+        """
+        return call(self._files.list, directory)
 
     def delete(self, path: str | os.PathLike[str]) -> None:
         """Remove one file."""

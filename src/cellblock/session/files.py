@@ -98,9 +98,17 @@ class AsyncFiles:
         name = path_of(path)
         return await self._look(lambda files: files.version(name))
 
-    async def list(self) -> list[str]:
-        """Every file of the workspace, sorted."""
-        return await self._look(lambda files: files.list())
+    async def exists(self, path: str | os.PathLike[str]) -> bool:
+        """True if a path is a file or a directory of the session's; False for what leads outside."""
+        return await self._version(path) is not None
+
+    async def list(self, directory: str | os.PathLike[str] = "") -> list[str]:
+        """Every file below a directory, sorted; without one, of the workspace.
+
+        Those below `/tmp` and `/data` are listed by themselves: `list("/tmp")`. Mounts are left out.
+        """
+        below = path_of(directory)
+        return await self._look(lambda files: files.list(below))
 
     async def delete(self, path: str | os.PathLike[str]) -> None:
         """Remove one file."""

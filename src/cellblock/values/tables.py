@@ -41,10 +41,13 @@ def _imported() -> Any:
 
 
 def table_parts(value: object) -> tuple[object, ...] | None:
-    """A frame, series or index taken apart; None for anything else. `NotPortable` for a column that has no row."""
+    """A frame, series, index or missing value taken apart; None for anything else. `NotPortable` for a column that has
+    no row."""
     kind: Any = type(value)
     if (pandas := _imported()) is None:
         return None
+    if value is pandas.NaT or value is pandas.NA:
+        return ("missing", "NaT" if value is pandas.NaT else "NA")
     if kind is pandas.Series:
         series: Any = value
         return ("series", series.name, _axis(pandas, series.index), _column(pandas, series))
@@ -114,14 +117,14 @@ def _column(pandas: Any, series: Any) -> object:
 
 
 def read_table(parts: list[object]) -> object:
-    """Security border: a frame, series or index from values made inside; `MalformedValue` where they make none.
+    """Security border: a frame, series, index or missing value from values made inside; `MalformedValue` for others.
 
     An `Opaque` where pandas or numpy is missing. What pandas raises is the fault of the values, whatever it is.
     """
     try:
         pandas: Any = imported("pandas")
     except ImportError:
-        kind = {"series": "Series", "frame": "DataFrame"}.get(str(parts[0]) if parts else "", "Index")
+        kind = {"series": "Series", "frame": "DataFrame", "missing": "NAType"}.get(str(*parts[:1]), "Index")
         return Opaque(kind, f"<{kind}>", "pandas is not installed here (pip install 'cellblock[data]')")
     try:
         return _Builder(pandas).build(parts)
@@ -146,7 +149,9 @@ class _Builder:
                 return self._frame(self._axis(index), self._axis(labels), columns)
             case ["range" | "index" | "levels", *_]:
                 return self._axis(parts)
-        raise MalformedValue("neither frame, series nor index")
+            case ["missing", "NaT" | "NA" as name]:
+                return getattr(self._pandas, name)
+        raise MalformedValue("neither frame, series, index nor missing value")
 
     def _frame(self, index: Any, labels: Any, columns: object) -> object:
         if isinstance(columns, list):

@@ -92,7 +92,7 @@ class NoFiles:
     def read(self, path: str, *, max_bytes: int, offset: int | None = None) -> bytes:
         raise self._refusal()
 
-    def list(self) -> list[str]:
+    def list(self, directory: str = "") -> list[str]:
         self._kernel.require_open()
         return []
 

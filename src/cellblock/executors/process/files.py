@@ -98,7 +98,8 @@ class ProcessFiles:
     def version(self, path: str) -> FileVersion | None:
         try:
             with self._guard(path):
-                file = self._open(locate(path), os.O_PATH)
+                where = locate(path, roots=True)
+                file = self._open(where, os.O_PATH, resolve=self._resolve_of(where))
                 try:
                     return _version(os.fstat(file))
                 finally:
@@ -110,7 +111,7 @@ class ProcessFiles:
         """See `Files`. The size is looked at before anything is read."""
         with self._guard(path):
             where = locate(path)
-            file = self._open(where, os.O_RDONLY, resolve=_INTO_MOUNTS if self._is_mounted(where) else self._resolve)
+            file = self._open(where, os.O_RDONLY, resolve=self._resolve_of(where))
             try:
                 self._require_regular(file, path)
                 size = os.fstat(file).st_size
@@ -130,26 +131,32 @@ class ProcessFiles:
         with self._guard(path), self._parent(where) as (parent, name):
             os.unlink(name, dir_fd=parent)
 
-    def list(self) -> list[str]:
-        """Every file in the workspace, by its path there, sorted; links, special files and mounts are left out."""
-        with self._guard("workspace"):
-            return sorted(self._walk())
+    def list(self, directory: str = "") -> list[str]:
+        """Every file below a directory, sorted; links, special files and mounts are left out.
 
-    def _walk(self) -> Iterator[str]:
-        pending = [""]
+        Those of the workspace by their path there, others as `/tmp/x`. `FileRefused` for what is no directory.
+        """
+        with self._guard(directory or "workspace"):
+            where = locate(directory or ".", roots=True)
+            if self._is_mounted(where):
+                raise FileRefused(f"{directory!r:.300} is mounted from the host, and not listed", hint="list it there")
+            return sorted(_told(path) for path in self._walk(where, required=directory != ""))
+
+    def _walk(self, where: str, *, required: bool) -> Iterator[str]:
+        pending = [where]
         while pending:
             below = pending.pop()
             try:
-                directory = self._open(os.path.join("workspace", below), _DIRECTORY | os.O_NOFOLLOW)
+                directory = self._open(below, _DIRECTORY | os.O_NOFOLLOW)
             except OSError as error:
-                if error.errno not in _PASSED_OVER:
+                if error.errno not in _PASSED_OVER or (required and below == where):
                     raise
                 continue
             try:
                 with os.scandir(directory) as entries:
                     for entry in entries:
                         inside = os.path.join(below, entry.name)
-                        if self._is_mounted(f"workspace/{inside}"):
+                        if self._is_mounted(inside):
                             continue
                         if entry.is_dir(follow_symlinks=False):
                             pending.append(inside)
@@ -170,6 +177,9 @@ class ProcessFiles:
         if self._is_mounted(where):
             raise FileRefused(f"{path!r:.300} is mounted from the host, read-only", hint="change it there")
         return where
+
+    def _resolve_of(self, where: str) -> int:
+        return _INTO_MOUNTS if self._is_mounted(where) else self._resolve
 
     def _is_mounted(self, where: str) -> bool:
         return any(where == place or where.startswith(place + "/") for place in self._mounted)
@@ -373,10 +383,16 @@ def _version(status: os.stat_result) -> FileVersion:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def locate(path: str) -> str:
+def _told(where: str) -> str:
+    """A place below the session's root as callers name it."""
+    return where.removeprefix("workspace/") if where.startswith("workspace/") else f"/{where}"
+
+
+def locate(path: str, *, roots: bool = False) -> str:
     """Security border: where a caller's path lies below the session's root; `FileRefused` if it does not.
 
     Relative paths start in the workspace. What links do is the kernel's to check, when the path is opened.
+    `roots`: the directories that hold all files may be named, too.
     """
     try:
         usable = 0 < len(os.fsencode(path)) <= 4096 and "\0" not in path
@@ -386,7 +402,7 @@ def locate(path: str) -> str:
         raise FileRefused(f"{path!r:.80} is not a usable path", hint="use a name in the workspace, like 'data/in.csv'")
     whole = os.path.normpath(path if path.startswith("/") else f"{layout.WORKSPACE}/{path}")
     for prefix, place in _ROOTS.items():
-        if whole.startswith(prefix + "/"):
+        if whole.startswith(prefix + "/") or (roots and whole == prefix):
             return place + whole[len(prefix) :]
     raise FileRefused(
         f"{path!r:.300} is not among the session's files",
