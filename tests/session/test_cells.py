@@ -6,13 +6,14 @@ import copy
 import dataclasses
 import json
 import pickle
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
-from cellblock import AsyncSession, Cell, CellState, Opaque, Session, UnknownCell
+from cellblock import AsyncSession, Cell, CellState, Done, Opaque, Output, OutputType, Session, UnknownCell
 
 
 def lines(cell: Cell) -> list[str]:
@@ -423,3 +424,24 @@ def test_web_service_returns_cells(session: Session, annotation: object) -> None
 def test_schema_of_a_cell_names_its_fields() -> None:
     properties = TypeAdapter(Cell).json_schema()["properties"]
     assert {"id", "number", "source", "state", "outputs", "error", "lost", "usage", "text"} <= properties.keys()
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "said"),
+    [
+        ("print(1)\n1/0", "python", "ZeroDivisionError: division by zero"),
+        ("x = = 1", "python", "SyntaxError: invalid syntax"),
+        ("import os; os._exit(3)", "python", "ProcessDied: the session's process left with status 3"),
+        ("echo 1; exit 3", "shell", "exit status 3"),
+    ],
+)
+def test_error_is_the_last_output_of_a_stream(session: Session, source: str, kind: Any, said: str) -> None:
+    *_, error, done = session.stream(source, kind=kind)
+    assert isinstance(error, Output)
+    assert isinstance(done, Done)
+    assert (error.type, error) == (OutputType.ERROR, done.cell.outputs[-1])
+    assert error.text.rstrip().endswith(said)
+
+
+def test_printed_text_and_results_alone_are_the_stream_of_a_cell_that_ran(session: Session) -> None:
+    assert [type(event) for event in session.stream("print(1)\n2")] == [Output, Output, Done]

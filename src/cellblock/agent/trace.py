@@ -14,7 +14,7 @@ import anyio
 from cellblock.agent.result import RunResult, Step
 from cellblock.agent.signals import Tell
 from cellblock.events import Done, Event, ToolCall
-from cellblock.outputs import Output
+from cellblock.outputs import Output, OutputType
 from cellblock.session.background import Background
 from cellblock.session.hostloop import Run
 from cellblock.text import as_terminal, inert, line, represent
@@ -109,6 +109,8 @@ class Trace:
                 self._show(f"→ {told.name}({_arguments(told)})\n")
             case Output() if told.stream:
                 self._show(as_terminal(told.text))
+            case Output(type=OutputType.ERROR):
+                pass  # its step shows it
             case Output():
                 self._end_line()
                 self._show(as_terminal(told.text) + "\n")

@@ -45,7 +45,7 @@ class Screen:
         """Run a cell to its end and show it meanwhile."""
         async with aclosing(self._session.stream(source, kind=kind)) as events:
             async for event in events:
-                if isinstance(event, Output):
+                if isinstance(event, Output) and event.type is not OutputType.ERROR:  # `_explain` tells that
                     self._show(event)
                 elif isinstance(event, Done):
                     cell = event.cell

@@ -193,7 +193,7 @@ class Session:
         call_id: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[Event]:
-        """Run one cell, or a command, and tell what it shows as it happens; the last event is `Done`.
+        """Run one cell, or a command, and tell what it shows as it happens, an error that ends it too; then `Done`.
 
         `call_id` and `timeout`: see `run`.
         """

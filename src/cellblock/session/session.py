@@ -33,7 +33,7 @@ from cellblock.hosting.to_thread import off_loop
 from cellblock.hosting.unique import unique_bytes
 from cellblock.limits import ExecutionLimits
 from cellblock.network import destinations
-from cellblock.outputs import preformatted
+from cellblock.outputs import OutputType, preformatted
 from cellblock.patience import LOCK_SECONDS, left
 from cellblock.policy import Policy
 from cellblock.session.arguments import (
@@ -511,7 +511,7 @@ class AsyncSession(Versions):
         call_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Run one cell and tell what it shows as it happens; the last event is `Done`.
+        """Run one cell and tell what it shows as it happens, an error that ends it too; the last event is `Done`.
 
         A cell of kind "shell" is a command for /bin/sh. A caller that leaves before the end interrupts the cell; one
         that does not read holds it up until its time limit, and what comes after that is in `Done` alone.
@@ -535,6 +535,9 @@ class AsyncSession(Versions):
             await unbroken(partial(asyncio.wait, [following]))
             if not following.cancelled():
                 cell = following.result()
+        for output in cell.outputs[-1:]:
+            if output.type is OutputType.ERROR:
+                yield output
         yield Done(cell=cell)
 
     @named
