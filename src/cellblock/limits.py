@@ -76,6 +76,13 @@ class ExecutionLimits:
         return megabytes * 2**20
 
 
+def limits_of(given: ExecutionLimits | None) -> ExecutionLimits:
+    """The limits that an argument gives; the defaults for None."""
+    if not isinstance(given, ExecutionLimits | None):
+        raise TypeError(f"limits must be ExecutionLimits, not {type(given).__name__}")
+    return given or ExecutionLimits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Usage of one cell: wall and CPU time in milliseconds, peak memory in bytes above the preloaded image.

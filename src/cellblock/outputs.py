@@ -39,10 +39,10 @@ class Output:
 
     @property
     def text(self) -> str:
-        """The plain-text view; an image without one is named by its URI."""
-        plain = self.data.get("text/plain")
-        if self.type is OutputType.IMAGE:
+        """The view as text: Markdown, where a value shows itself in it, or else its `repr`; an image's URI."""
+        if self.type is OutputType.IMAGE and self.uri is not None:
             return f"[image {self.uri}]"
+        plain = self.data.get("text/markdown", self.data.get("text/plain"))
         return plain if isinstance(plain, str) else ""
 
     def to_json(self) -> dict[str, object]:

@@ -322,7 +322,7 @@ DEEP = "[" * 450 + "]" * 450
         (lambda text: text.replace('"tools": []', '"tools": [{"name": 3}]', 1), "is damaged: KeyError"),
         (lambda text: text + text.splitlines()[2] + "\n", "is damaged: ValueError: another reply in step 1"),
         (lambda text: text.replace('"inputs": {}', '"inputs": {"a b": 1}', 1), "its log is damaged: ValueError: 'a b'"),
-        (lambda text: text.replace('"tools": []', f'"tools": [{TOOL}]', 1), "its log is damaged: ValueError: 'a b'"),
+        (lambda text: text.replace('"tools": []', f'"tools": [{TOOL}]', 1), "is damaged: ValueError: 'a b' cannot be"),
         (
             lambda text: text.replace('"attempts": 1', '"attempts": 2', 1) + KEPT,
             "is damaged: TypeError: the event 'attempt kept' does not hold what one of its kind does",

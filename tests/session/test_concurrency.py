@@ -193,7 +193,11 @@ async def test_blocking_session_in_a_running_loop_warns_once_and_works(monkeypat
         with Session() as session:
             assert session.run("6 * 7").value == 42
     assert [(str(one.message), one.category, one.filename) for one in caught] == [
-        ("a blocking Session blocks the running event loop; use AsyncSession there", RuntimeWarning, __file__)
+        (
+            "a blocking Session blocks the running event loop; use AsyncSession there, or an agent's arun()",
+            RuntimeWarning,
+            __file__,
+        )
     ]
 
 
@@ -218,7 +222,7 @@ def test_events_of_a_stream_may_be_taken_by_another_thread(session: Session) -> 
 
 # --- the two interfaces ----------------------------------------------------------------------------------------
 
-AS_ITEMS = {"get", "set"}
+AS_ITEMS = {"set", "unset"}
 """Given as `session[name]` by the blocking interface."""
 
 ENTERED = {"open"}

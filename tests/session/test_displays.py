@@ -25,7 +25,7 @@ def test_displays_stand_between_the_text_printed_before_and_after(session: Sessi
         ("text", "'e'"),
     ]
     assert [output.is_result for output in cell.outputs] == [False, False, False, False, True]
-    assert cell.text == "a\n'b'\nc'd'\n'e'"
+    assert cell.text == "a\n'b'\nc\n'd'\n'e'"
 
 
 def test_displays_stand_between_the_text_of_subprocesses_and_raw_writes(session: Session) -> None:

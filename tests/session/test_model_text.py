@@ -121,3 +121,36 @@ def test_a_refusal_names_nothing_that_code_cannot_do(source: str) -> None:
     assert cell.error is not None
     assert cell.error.kind == "refused"
     assert not OF_THE_PROGRAM.search(cell.text)
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("print('a', end='')\n5", "a\n5"),
+        ("print('a', end='')\ndisplay(1)\nprint('b', end='')\n2", "a\n1\nb\n2"),
+        ("print('a\\n')\n5", "a\n\n5"),
+        ("import sys\nprint('a', end='', flush=True)\nprint('b', end='', file=sys.stderr)", "ab"),
+        ("for i in range(100): print(f'\\r{i}%', end='')\nprint()\n7", "99%\n7"),
+        ("for i in range(3): print(i, end='\\r')\nprint('a\\r\\nb')", "a\nb"),
+        ("class M:\n    def _repr_markdown_(self): return '# Title'\nM()", "# Title"),
+        ("class M:\n    def _repr_markdown_(self): return '- a\\n'\ndisplay(M())\nprint(1)", "- a\n1"),
+        ("class S:\n    def _repr_svg_(self): return '<svg/>'\n    def __repr__(self): return 'S'\nS()", "S"),
+    ],
+)
+def test_results_have_lines_of_their_own_and_printed_text_reads_as_a_terminal_leaves_it(
+    open_session: Callable[..., Session], source: str, text: str
+) -> None:
+    assert open_session(limits=LIMITS).run(source).text == text
+
+
+def test_an_error_has_a_line_of_its_own(open_session: Callable[..., Session]) -> None:
+    text = open_session(limits=LIMITS).run("print('a', end='')\n1/0").text
+    assert text.splitlines()[:2] == ["a", "Traceback (most recent call last):"]
+
+
+def test_a_progress_bar_longer_than_the_limit_leaves_its_end(open_session: Callable[..., Session]) -> None:
+    session = open_session(limits=ExecutionLimits(max_output_bytes=1000))
+    text = session.run("print('begun')\nfor i in range(5000): print(f'\\r{i:4}%', end='')\nprint(' end')\n'value'").text
+    begun, _, told, end, value = text.splitlines()
+    assert (begun, end, value) == ("begun", "4999% end", "'value'")
+    assert re.fullmatch(r"\[\.\.\. \d+ bytes of output cut: the limit is 1000 \.\.\.\]", told)

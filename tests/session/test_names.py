@@ -137,9 +137,11 @@ def test_session_says_which_names_it_has(session: Session) -> None:
 
 
 def test_names_are_read_with_a_default_and_unbound_as_of_a_dict(session: Session) -> None:
-    assert (session.get("b"), session.get("nosuch"), session.get("nosuch", 3)) == (1, None, 3)
+    assert (session.get("b"), session.get("nosuch", None), session.get("nosuch", 3)) == (1, None, 3)
     del session["b"]
-    assert ("b" in session, list(session), session.get("b")) == (False, ["z"], None)
+    assert ("b" in session, list(session), session.get("b", 0)) == (False, ["z"], 0)
+    with pytest.raises(KeyError, match="b"):
+        session.get("b")
     session.undo()
     assert ("b" in session, session["b"]) == (True, 1)
     for name in ("nosuch", "len"):
@@ -167,3 +169,4 @@ async def test_an_async_session_unbinds_by_unset() -> None:
         await session.unset("x")
         with pytest.raises(KeyError, match="x"):
             await session.get("x")
+        assert await session.get("x", 3) == 3

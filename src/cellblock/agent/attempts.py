@@ -84,7 +84,11 @@ async def _score(result: RunResult, verifier: Verifier | None) -> float:
     if verifier is None:
         return 0.0 if result.partial else 1.0 + (result.verified_by is not None)
     found = verifier(result)
-    return float(await found if inspect.isawaitable(found) else found)
+    score = await found if inspect.isawaitable(found) else found
+    try:
+        return float(score)
+    except (TypeError, ValueError):
+        raise TypeError(f"verifier must return a number, not {score!r:.100}") from None
 
 
 async def branch_of(session: AsyncSession, what: str) -> AsyncSession:

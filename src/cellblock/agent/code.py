@@ -25,7 +25,7 @@ from cellblock.container import Container
 from cellblock.errors import CellblockError
 from cellblock.events import Event
 from cellblock.hosting import to_thread
-from cellblock.limits import ExecutionLimits
+from cellblock.limits import ExecutionLimits, limits_of
 from cellblock.models import Connected, connect
 from cellblock.network import destinations
 from cellblock.observe.log import FORMAT, EventLog
@@ -123,14 +123,13 @@ class CodeAgent:
             "python": python,
             "mounts": mounts,
             "container": container,
-            "network": None if network is None else network if isinstance(network, str) else tuple(network),
-            "private": private if isinstance(private, bool | str) else tuple(private),
+            "network": _listed(network),
+            "private": _listed(private),
         }
         destinations(options["network"] or ())
         self._registry = Registry(tools, guarded=guarded, policy=policy, reserved=NAMES)
-        self._workplace = Workplace(
-            self._registry, limits or ExecutionLimits(), state=state, name=name, options=options
-        )
+        self._workplace = Workplace(self._registry, limits_of(limits), state=state, name=name, options=options)
+        self._workplace.require_openable()
 
     @half_made
     def __repr__(self) -> str:
@@ -255,6 +254,11 @@ class CodeAgent:
         if type(attempts) is not int or attempts < 1:
             raise ValueError(f"attempts must be a whole number of at least 1, not {attempts!r}")
         tell = Trace(self.limits.max_steps, tell) if self._verbose else tell
+        if not isinstance(inputs, Mapping | None):
+            raise TypeError(f"inputs must map names to values, not be a {type(inputs).__name__}")
+        for what, function in (("verifier", verifier), ("accept", accept)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{what} must be a function, not {function!r:.100}")
         inputs, written = inputs or {}, await contents(files or {})
         for name in inputs:
             self.require_free(name)
@@ -444,3 +448,8 @@ class CodeAgent:
             )
         register(one)
         return one
+
+
+def _listed(given: Any) -> Any:
+    """An argument of several texts, which each session of the agent reads anew; what is no such is its to refuse."""
+    return given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)

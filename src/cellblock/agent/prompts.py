@@ -119,6 +119,9 @@ async def contents(files: Mapping[str, bytes | str | os.PathLike[str]]) -> dict[
     """Contents of files given with a task; those given by a path are read from the host."""
     if not isinstance(files, Mapping):
         raise TypeError(f"files must map names to bytes or paths, not be a {type(files).__name__}")
+    for path, given in files.items():
+        if not isinstance(given, bytes | str | os.PathLike):
+            raise TypeError(f"files[{path!r:.100}] must be bytes, or the path of a file, not {given!r:.100}")
     return {
         path: given if isinstance(given, bytes) else await to_thread.run_sync(Path(given).read_bytes)
         for path, given in files.items()

@@ -21,7 +21,7 @@ from cellblock.agent.workplace import marks_passed
 from cellblock.callers import Caller, callers
 from cellblock.errors import ModelError
 from cellblock.hosting.to_thread import LARGE, off_loop
-from cellblock.limits import ExecutionLimits
+from cellblock.limits import ExecutionLimits, limits_of
 from cellblock.models import Connected, Message, Reply, Tokens, ToolRequest, connect
 from cellblock.observe.log import FORMAT, EventLog
 from cellblock.observe.redaction import Redactor
@@ -31,6 +31,7 @@ from cellblock.session.notebook import Notebook
 from cellblock.session.tools import Toolbox, ends_this_task
 from cellblock.text import message_of, represent, strict_json, valid, write_json
 from cellblock.tools.schema import Callee
+from cellblock.tools.tool import listed
 
 _SYSTEM = (
     "Solve the task with the tools. Call final_answer with the answer, and with how you checked it; "
@@ -59,7 +60,7 @@ class ReactAgent:
         telemetry_content: bool = False,
     ) -> None:
         self.model: Connected = connect(model)
-        self.limits = limits or ExecutionLimits()
+        self.limits = limits_of(limits)
         self.on_limit = on_limit
         self._system = system
         self._redactor = Redactor(redact)
@@ -67,7 +68,7 @@ class ReactAgent:
         self._telemetry = telemetry, telemetry_content
         self._spans()
         self._tools: dict[str, Callee] = {}
-        for one in map(Callee, tools):
+        for one in map(Callee, listed(tools)):
             if one.name in self._tools or one.name == "final_answer":
                 why = "is a name of the agent's own" if one.name == "final_answer" else "is registered twice"
                 raise ValueError(f"{one.name!r} {why}")

@@ -65,7 +65,10 @@ class Task:
         asked = _asked(function)
 
         def prepared(*args: Any, **kwargs: Any) -> Callable[..., Any]:
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}(): {error}; it is {function.__name__}{signature}") from None
             bound.apply_defaults()
             return partial(self._run, asked, inputs=bound.arguments, accept=accept, freezes=True)
 

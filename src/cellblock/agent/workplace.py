@@ -136,6 +136,10 @@ class Workplace:
                     await self._equip(self._session)
                 yield self._session, again
 
+    def require_openable(self) -> None:
+        """Raise, as the first run would, for arguments that no session takes."""
+        self._made(self.state or Live())
+
     def _made(self, state: State) -> AsyncSession:
         """A session, not open yet, that keeps as many states as explorations go back over."""
         checkpoints = min(max(self.limits.max_checkpoints, _STATES_A_STEP * self.limits.max_steps + 2), _MOST_STATES)

@@ -368,12 +368,12 @@ class Session:
         """Unbind a name: a step that can be undone. KeyError if it is unbound."""
         self._in_turn(self._session.unset, name)
 
-    def get(self, name: str, default: object = None) -> object:
-        """A name's value as `session[name]` gives it, and the default if it is unbound."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
+    def get(self, name: str, default: object = ...) -> object:
+        """A name's value where it is portable, an `Opaque` where it is not.
+
+        The default if it is unbound; KeyError without one.
+        """
+        return self._in_turn(self._session.get, name, default)
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()

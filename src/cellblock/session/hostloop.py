@@ -366,7 +366,7 @@ def _warn_inside_a_loop() -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            "a blocking Session blocks the running event loop; use AsyncSession there",
+            "a blocking Session blocks the running event loop; use AsyncSession there, or an agent's arun()",
             RuntimeWarning,
             stacklevel=6,
         )

@@ -242,20 +242,41 @@ class Recorder:
 def model_text(
     outputs: Sequence[Output], error: CellError | None, lost: tuple[Lost, ...], limit: int, notes: Sequence[Note]
 ) -> str:
-    """All outputs in order, then hint and losses; head and tail where it is longer than the limit."""
-    parts = []
+    """All outputs in order, then hint and losses; head and tail where it is longer than the limit.
+
+    What is not printed begins a line of its own.
+    """
+    parts: list[str] = []
+
+    def add(text: str) -> None:
+        if parts and not parts[-1].endswith("\n"):
+            parts[-1] += "\n"
+        parts.append(text if text.endswith("\n") else text + "\n")
+
     for output in outputs:
-        text = output.text
-        parts.append(text if text.endswith("\n") or output.stream else text + "\n")
+        if output.stream:
+            parts.append(_as_left(output.text))
+        else:
+            add(output.text)
     if error is not None and (advice := for_model(error.hint)):
-        parts.append(f"hint: {advice}\n")
+        add(f"hint: {advice}")
     for said, alive in (("lost", False), ("not saved", True)):
         if found := [one for one in lost if one.alive is alive]:
-            parts.append(f"{said}: {_listed(found)}\n")
+            add(f"{said}: {_listed(found)}")
     if parts:
         parts[-1] = parts[-1].removesuffix("\n")
     starts = [0, *accumulate(map(len, parts))]
-    return within(parts, limit, [replace(note, place=starts[note.output] + note.place) for note in notes])
+    places = (len(_as_left(outputs[note.output].text[: note.place])) for note in notes)
+    moved = [replace(note, place=starts[note.output] + place) for note, place in zip(notes, places, strict=True)]
+    return within(parts, limit, moved)
+
+
+def _as_left(printed: str) -> str:
+    """Printed text without what a carriage return overwrote, as progress bars expect."""
+    if "\r" not in printed:
+        return printed
+    rows = (row.rstrip("\r") for row in printed.split("\n"))
+    return "\n".join(row[row.rfind("\r") + 1 :] for row in rows)
 
 
 def within(parts: Sequence[str], limit: int, notes: Sequence[Note] = ()) -> str:

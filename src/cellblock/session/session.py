@@ -31,7 +31,7 @@ from cellblock.hosting.forks import importing
 from cellblock.hosting.shortage import each_named, named
 from cellblock.hosting.to_thread import off_loop
 from cellblock.hosting.unique import unique_bytes
-from cellblock.limits import ExecutionLimits
+from cellblock.limits import ExecutionLimits, limits_of
 from cellblock.network import destinations
 from cellblock.outputs import OutputType, preformatted
 from cellblock.patience import LOCK_SECONDS, left
@@ -142,8 +142,6 @@ class AsyncSession(Versions):
         state = state_or_type(state)  # type: ignore[assignment]  # whose type is looked at below
         if not isinstance(policy, Policy | None):
             raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
-        if not isinstance(limits, ExecutionLimits | None):
-            raise TypeError(f"limits must be ExecutionLimits, not {type(limits).__name__}")
         preload = modules_of(preload)
         if not isinstance(seed, int | None):
             raise TypeError(f"seed must be a whole number, not {type(seed).__name__}")
@@ -169,7 +167,7 @@ class AsyncSession(Versions):
         self.walls: Walls = walls or "full"
         self.seed = self._own_seed = int.from_bytes(unique_bytes(8)) if seed is None else seed
         spec = KernelSpec(
-            limits=limits or ExecutionLimits(),
+            limits=limits_of(limits),
             preload=preload,
             python=python,
             seed=self.seed,
@@ -782,11 +780,16 @@ class AsyncSession(Versions):
 
     # ----------------------------------------------------------------------------- values
 
-    async def get(self, name: str) -> object:
-        """A name's value where it is portable, an `Opaque` where it is not; KeyError if it is unbound."""
+    async def get(self, name: str, default: object = ...) -> object:
+        """A name's value where it is portable, an `Opaque` where it is not.
+
+        The default if it is unbound; KeyError without one.
+        """
         cell = await self._ask(Fetch(name=as_read(name)))
         if cell.error is not None and cell.error.type == "KeyError":
-            raise KeyError(name)
+            if default is ...:
+                raise KeyError(name)
+            return default
         return await off_loop(COST * cell.result.size, _answer, cell, name)
 
     async def set(self, name: str, value: object) -> None:

@@ -69,10 +69,7 @@ class Toolbox:
         """The functions that were given as tools."""
         self._tools: dict[str, Tool] = {}
         for tool in self.tools:
-            name = getattr(tool, "__name__", None)
-            if not isinstance(name, str):
-                raise TypeError(f"a tool must be a function with a name, not {tool!r:.100}")
-            self._add(name, tool)
+            self._add(tool.__name__, tool)
         for grant in granted:
             self._add(grant.name, grant.function)
 

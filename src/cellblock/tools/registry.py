@@ -14,7 +14,7 @@ from typing import Any
 
 from cellblock.policy import ClassGrant, ModuleGrant, Policy
 from cellblock.tools.stubs import class_stub, function_stub, module_stub
-from cellblock.tools.tool import Visibility, about, listed
+from cellblock.tools.tool import Visibility, about, listed, require_callable_name
 
 
 class Registry:
@@ -32,6 +32,8 @@ class Registry:
 
         `reserved` are names that nothing is registered under.
         """
+        if not isinstance(policy, Policy | None):
+            raise TypeError(f"policy must be a Policy, not {type(policy).__name__}")
         self._reserved = reserved
         self._stubs: dict[str, str] = {}
         self.policy = (policy or Policy()) if guarded else None
@@ -52,8 +54,6 @@ class Registry:
 
     def tool(self, function: Any) -> None:
         """Register a function that is called with copies, whatever the level."""
-        if not callable(function) or not isinstance(getattr(function, "__name__", None), str):
-            raise TypeError(f"a tool must be a function with a name, not {function!r:.100}")
         self._add(function.__name__, function_stub(function, about(function).visibility))
         self.tools.append(function)
 
@@ -62,6 +62,7 @@ class Registry:
         called: object = name or getattr(function, "__name__", None)
         if not isinstance(called, str):
             raise TypeError(f"{function!r:.100} has no name: give name=")
+        require_callable_name(called)
         stub = function_stub(function, visibility, name=called)
         if self.policy is None:
             if called != getattr(function, "__name__", None):

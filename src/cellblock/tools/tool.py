@@ -59,7 +59,19 @@ def listed(tools: Iterable[Function]) -> tuple[Function, ...]:
     """Functions that were given as tools; TypeError where it is one function, and no list."""
     if not isinstance(tools, Iterable):
         raise TypeError(f"tools is a list of functions, not {tools!r:.100}")
-    return tuple(tools)
+    found: tuple[Any, ...] = tuple(tools)
+    for one in found:
+        name = getattr(one, "__name__", None)
+        if not callable(one) or not isinstance(name, str):
+            raise TypeError(f"a tool must be a function with a name, not {one!r:.100}")
+        require_callable_name(name)
+    return found
+
+
+def require_callable_name(name: str) -> None:
+    """ValueError for the name of a function that code could not call, as `<lambda>`."""
+    if not name.isidentifier():
+        raise ValueError(f"{name!r} cannot be the name of a tool: cells could not call it; define the tool by def")
 
 
 def about(function: Callable[..., Any]) -> About:
