@@ -120,10 +120,10 @@ class SessionPool:
         for name, count in most.items():
             if count is not None and (type(count) is not int or count < 1):
                 raise ValueError(f"{name} must be a whole number of at least 1, not {count!r}")
-        if not idle_seconds > 0 or not wait_seconds >= 0:
-            raise ValueError(
-                f"idle_seconds must be above 0 and wait_seconds at least 0, not {idle_seconds!r} and {wait_seconds!r}"
-            )
+        if not _is_number(idle_seconds) or not idle_seconds > 0:
+            raise ValueError(f"idle_seconds must be above 0, not {idle_seconds!r}")
+        if not _is_number(wait_seconds) or not wait_seconds >= 0:
+            raise ValueError(f"wait_seconds must be 0 or more, not {wait_seconds!r}")
         if when_idle not in ("sleep", "close"):
             raise ValueError(f'when_idle must be "sleep" or "close", not {when_idle!r}')
         if type(warm) is not int or warm < 0:
@@ -568,3 +568,7 @@ def _place(user: str, name: str | None) -> SessionRow | None:
     return SessionRow(
         user=user, name=valid(name), created=0, used=0, branch=None, commit=None, depth=0, pending=0, holder=None
     )
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)

@@ -213,7 +213,7 @@ def test_resumed_run_counts_the_steps_of_the_first(tmp_path: Path) -> None:
     assert (result.partial, len(result.steps)) == (True, 3)
 
 
-@pytest.mark.filterwarnings("ignore:a session was not closed:ResourceWarning")  # it was dropped
+@pytest.mark.filterwarnings("ignore:session .* was not closed:ResourceWarning")  # it was dropped
 def test_run_that_ended_in_an_error_is_resumed_by_another_agent_once_the_first_is_dropped(tmp_path: Path) -> None:
     store, log = Versioned(f"sqlite:///{tmp_path}/cells.db"), tmp_path / "run.jsonl"
 

@@ -183,7 +183,7 @@ def test_session_that_a_run_would_wait_for_is_a_type_error() -> None:
         agent.run("task", session=session)
 
 
-@pytest.mark.filterwarnings("ignore:a session was not closed:ResourceWarning")  # it was dropped
+@pytest.mark.filterwarnings("ignore:session .* was not closed:ResourceWarning")  # it was dropped
 def test_session_of_an_agent_that_was_dropped_is_free(store: Versioned) -> None:
     assert agent_of("x = 1\nfinal_answer(x)", state=store, name="notes").run("one").value == 1
     with Session("notes", state=store) as session:

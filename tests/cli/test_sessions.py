@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -212,6 +214,46 @@ def test_verify_gc_and_delete(stored: Run) -> None:
     assert _json(stored("gc", "--json"))["deleted"] == 0
     assert _json(stored("delete", "report", "--json")) == {"deleted": "report"}
     assert _json(stored("list", "--json")) == []
+
+
+def _at_a_terminal(url: str, words: tuple[str, ...], answer: bytes) -> tuple[int, str]:
+    """The exit status of `cellblock sessions` whose stdin is a terminal, and what it says."""
+    ours, theirs = pty.openpty()
+    with open(ours, "wb", buffering=0) as keyboard:
+        keyboard.write(answer)
+        done = subprocess.run(
+            [sys.executable, "-m", "cellblock", "sessions", *words],
+            stdin=theirs, stderr=subprocess.PIPE, timeout=60, env={**os.environ, "CELLBLOCK_STORE": url},
+        )  # fmt: skip
+        os.close(theirs)
+    return done.returncode, done.stderr.decode()
+
+
+DELETE = "cellblock: delete session 'report' of 'default', with all its commits? [y/N] "
+
+
+def test_a_person_is_asked_before_a_session_is_deleted(stored: Run, url: str) -> None:
+    kept = DELETE + "cellblock: nothing was changed\n"
+    for answer in (b"\n", b"n\n", b"\x04"):
+        assert _at_a_terminal(url, ("delete", "report"), answer) == (1, kept)
+    assert len(_json(stored("list", "--json"))) == 1
+    done = _at_a_terminal(url, ("delete", "nosuch"), b"y\n")
+    assert (done[0], "[y/N]" in done[1]) == (2, False)
+    assert _at_a_terminal(url, ("delete", "report"), b"y\n") == (0, DELETE + "cellblock: deleted session 'report'\n")
+    assert _json(stored("list", "--json")) == []
+
+
+def test_a_person_is_asked_before_a_file_is_overwritten(stored: Run, url: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.html"
+    wrote = f"cellblock: wrote 3 cells to {path}\n"
+    assert _at_a_terminal(url, ("export", "report", str(path)), b"") == (0, wrote)
+    path.write_text("mine")
+    question = f"cellblock: overwrite {path}? [y/N] "
+    kept = question + "cellblock: nothing was changed\n"
+    assert (_at_a_terminal(url, ("export", "report", str(path)), b"n\n"), path.read_text()) == ((1, kept), "mine")
+    assert _at_a_terminal(url, ("export", "report", str(path)), b"yes\n") == (0, question + wrote)
+    assert _at_a_terminal(url, ("export", "report", str(path), "--yes"), b"") == (0, wrote)
+    assert stored("export", "report", str(path)).returncode == 0
 
 
 @pytest.mark.sampled(0)

@@ -12,6 +12,8 @@ import time
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -439,3 +441,17 @@ async def test_file_written_while_the_session_falls_asleep_is_one_step(url: str)
             await session.run("a = 2")
         written = [one.message for one in await session.log() if one.kind == "host"]
     assert written == [f"write f{turns}" for turns in (9, 6, 3, 0)]
+
+
+@pytest.mark.parametrize("level", ["isolated", "local"])
+def test_a_stored_session_that_nobody_closed_is_named(tmp_path: Path, level: Any) -> None:
+    session = Session("q3", user="ana", state=Versioned(f"sqlite:///{tmp_path}/cells.db"), trust_level=level)
+    session.run("x = 1")
+    session.flush()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        del session
+        gc.collect()
+    assert [str(one.message) for one in told if one.category is ResourceWarning] == [
+        "session 'q3' of 'ana' was not closed"
+    ]

@@ -23,8 +23,9 @@ OTHERS: dict[str, Any] = {
 }  # fmt: skip
 """What the other parameters are given that have no default."""
 VALUES = {("run", "source"), ("stream", "source"), ("shell", "command"), ("__setitem__", "value"), ("set", "value"),
-          ("mark_private", "reason")}  # fmt: skip
-"""Where such text is a value: a cell's own error, an object that a cell may hold, a reason of which it is left out."""
+          ("mark_private", "reason"), ("exists", "path")}  # fmt: skip
+"""Where such text is a value: a cell's own error, an object that a cell may hold, a reason of which it is left out, a
+path at which there is nothing."""
 OWN = {
     ("stream", "kind"): 'kind must be "python" or "shell"',
     ("merge", "prefer"): 'prefer must be "ours", "theirs" or None',
@@ -32,8 +33,9 @@ OWN = {
     ("as_tools", "include"): "there is no tool",
     ("set", "name"): "is not a name",
     ("__setitem__", "name"): "is not a name",
+    ("__delitem__", "name"): "is not a name",
+    ("unset", "name"): "is not a name",
     ("get", "name"): "ud800",
-    ("__getitem__", "name"): "ud800",
 }
 """Where it is no name of any, and the error for such a name says so."""
 
@@ -42,7 +44,7 @@ def texts_of(kind: type) -> list[tuple[str, str]]:
     """The public methods of a class with their parameters that take text."""
     found = []
     for name, method in inspect.getmembers(kind, inspect.isfunction):
-        if name.startswith("_") and name not in ("__getitem__", "__setitem__"):
+        if name.startswith("_") and name not in ("__setitem__", "__delitem__"):
             continue
         for one in inspect.signature(method).parameters.values():
             if "str" in str(one.annotation) or "Literal" in str(one.annotation) or (name, one.name) in VALUES:
@@ -54,7 +56,7 @@ SESSION, FILES = texts_of(Session), texts_of(Files)
 
 
 def test_async_faces_take_the_same_texts() -> None:
-    items = {"__getitem__": "get", "__setitem__": "set"}
+    items = {"__delitem__": "unset", "__setitem__": "set"}
     assert sorted((items.get(name, name), one) for name, one in SESSION) == sorted(texts_of(AsyncSession))
     assert texts_of(AsyncFiles) == FILES
 

@@ -246,8 +246,8 @@ def test_large_tree_is_neither_walked_nor_listed(
 
 @pytest.mark.parametrize(
     "name",
-    ["", ".", "..", "../x", "a/../b", "a/./b", "a//b", "a/", "/", "/workspace", "/workspace/", "/etc", "/tmp/x",
-     "/data/", "/data/../etc", "/session/workspace/x", "//data", "a\0b", "a\nb", "a\u202eb", "a\u200bb",
+    ["", ".", "..", "../x", "a/../b", "a/./b", "a//b", "a//", "/", "/workspace", "/workspace/", "/etc", "/tmp/x",
+     "/data//", "/data/../etc", "/session/workspace/x", "//data", "a\0b", "a\nb", "a\u202eb", "a\u200bb",
      "\ud800", "x" * 256, "a/" * 300 + "b"],
 )  # fmt: skip
 def test_name_that_is_no_place_is_refused(shared: Path, name: str) -> None:
@@ -256,8 +256,21 @@ def test_name_that_is_no_place_is_refused(shared: Path, name: str) -> None:
     assert caught.value.hint == "use a name in the workspace, like 'data' or 'in/sales', or a path below /data"
 
 
+@pytest.mark.parametrize(("name", "place"), [("a/", "a"), ("/data/", "/data"), ("/workspace/a/", "a")])
+def test_a_slash_at_the_end_of_a_place_changes_nothing(
+    open_session: Callable[..., Session], shared: Path, name: str, place: str
+) -> None:
+    (shared / "x").write_text("1")
+    session = open_session(mounts={name: shared})
+    assert session.run(f"open('{place}/x').read()").value == "1"
+    assert session.files.read(f"{place}/x") == b"1"
+    with pytest.raises(FileRefused, match="is mounted from the host"):
+        session.files.write(f"{place}/x", b"")
+
+
 @pytest.mark.parametrize(
-    ("one", "two"), [("a", "a/b"), ("a/b", "a"), ("a", "/workspace/a"), ("/data", "/data/x"), ("a/b", "/workspace/a")]
+    ("one", "two"),
+    [("a", "a/b"), ("a/b", "a"), ("a/", "a"), ("a", "/workspace/a"), ("/data", "/data/x"), ("a/b", "/workspace/a")],
 )
 def test_mounts_that_clash_are_refused(shared: Path, one: str, two: str) -> None:
     with pytest.raises(MountRefused, match="clashes with") as caught:

@@ -389,7 +389,11 @@ async def test_warm_sessions_are_taken_and_made_again(url: str) -> None:
     [
         ({"max_sessions": 0}, ValueError, "max_sessions must be a whole number of at least 1, not 0"),
         ({"max_memory_mb": 100}, ValueError, "max_memory_mb=100 has no room for one session, which may use 256 MB"),
-        ({"idle_seconds": 0}, ValueError, "idle_seconds must be above 0"),
+        ({"idle_seconds": 0}, ValueError, "idle_seconds must be above 0, not 0"),
+        ({"idle_seconds": float("nan")}, ValueError, "idle_seconds must be above 0, not nan"),
+        ({"wait_seconds": -1}, ValueError, "wait_seconds must be 0 or more, not -1"),
+        ({"wait_seconds": "a"}, ValueError, "wait_seconds must be 0 or more, not 'a'"),
+        ({"store": "nonsense"}, StoreError, "this is not the URL of a store (use one of sqlite:///relative.db,"),
         ({"warm": -1}, ValueError, "warm must be a whole number"),
         ({"when_idle": "open"}, ValueError, 'when_idle must be "sleep" or "close"'),
         ({"user": "ana"}, TypeError, "user is not an option of a pool"),

@@ -73,8 +73,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     merging.add_argument(
         "--prefer", choices=("ours", "theirs"), help="where both changed the same (else nothing is merged)"
     )
-    action(stored.do_export, "write the session's notebook to a file", ("OUT", "", "FILE.ipynb or FILE.html"))
-    action(stored.do_delete, "delete a session; gc gives its space back")
+    export = action(stored.do_export, "write the session's notebook to a file", ("OUT", "", "FILE.ipynb or FILE.html"))
+    delete = action(stored.do_delete, "delete a session; gc gives its space back")
+    for one in (export, delete):
+        one.add_argument("--yes", action="store_true", help="ask no question at a terminal")
     action(stored.do_verify, "read everything that is stored, and tell what is damaged", session=False)
     action(stored.do_gc, "delete what nothing refers to any more", session=False)
     _add_replay(actions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 from cellblock.cli import options
 from cellblock.cli.exits import DONE, FAILED, Unusable
 from cellblock.cli.export import write_document
-from cellblock.cli.terminal import Printer, say, table, write_data
+from cellblock.cli.terminal import Printer, agreed, say, table, write_data
 from cellblock.declarations import declared
 from cellblock.errors import MergeConflict, StoreError
 from cellblock.session.commits import cells_of, get_cell, names_of
@@ -189,6 +190,8 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     session = _read(store, arguments)
     notebook = Notebook(Earlier(Source(store, session), session.resolve("HEAD").trees))
     notebook.private = str(session.settings.get("private") or "")
+    if os.path.lexists(target) and not agreed(f"overwrite {target}?", yes=arguments.yes):
+        return FAILED
     write_document(target, notebook)
     done = {"out": str(target), "cells": notebook.count()}
     return _result(arguments, done, f"wrote {notebook.count()} cells to {target}")
@@ -196,6 +199,10 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
+    store.read(arguments.user, arguments.name)  # nobody is asked of one that there is not
+    question = f"delete session {arguments.name!r} of {arguments.user!r}, with all its commits?"
+    if not agreed(question, yes=arguments.yes):
+        return FAILED
     store.delete(arguments.user, arguments.name)
     return _result(arguments, {"deleted": arguments.name}, f"deleted session {arguments.name!r}")
 

@@ -88,6 +88,18 @@ def say(text: str) -> None:
     Printer(sys.stderr).line(f"cellblock: {row(text)}")
 
 
+def agreed(question: str, *, yes: bool) -> bool:
+    """True if a person at the terminal says yes. Where there is no terminal, or --yes was given, nobody is asked."""
+    if yes or not sys.stdin.isatty():
+        return True
+    sys.stderr.write(f"cellblock: {row(question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return True
+    say("nothing was changed")
+    return False
+
+
 def write_out(text: str) -> None:
     """Print text of cellblock's own on stdout."""
     sys.stdout.write(text)

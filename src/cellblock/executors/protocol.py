@@ -255,6 +255,8 @@ class Kernel(Protocol):
     that the host reads."""
 
     capabilities: Capabilities
+    owner: str = "a session"
+    """The session in the words of a warning."""
 
     @property
     def names(self) -> dict[str, str]:

@@ -163,6 +163,10 @@ class AsyncSession(Versions):
         python = python_of(python, trust_level or "isolated")
         self.user = user
         self.state = state_of(name, user, state)
+        if isinstance(self.state, Versioned) and self.state.url is not None:
+            from cellblock.store.urls import parse_url  # what only sessions that last need
+
+            parse_url(self.state.url)
         self.trust_level: TrustLevel = trust_level or "isolated"
         self.walls: Walls = walls or "full"
         self.seed = self._own_seed = int.from_bytes(unique_bytes(8)) if seed is None else seed
@@ -208,6 +212,11 @@ class AsyncSession(Versions):
         whose = "" if self.name is None else f"{self.name!r} of {self.user!r}, "
         private = ", private" if self._private else ""
         return f"<{type(self).__name__} {whose}{level}, {state}{private}>"
+
+    @property
+    def _called(self) -> str:
+        """The session in the words of a warning."""
+        return "a session" if self.name is None else f"session {self.name!r} of {self.user!r}"
 
     def _repr_html_(self) -> str:
         """The `repr` and the names with their types, for Jupyter. Asks no process."""
@@ -260,6 +269,7 @@ class AsyncSession(Versions):
                 await self.mark_private(why)
         with opening(self._descriptors):
             kernel = await self._launcher.open(replace(self._spec, private=bool(self._private)))
+        kernel.owner = self._called
         try:
             if self._closed:
                 raise SessionClosed("the session was closed while it opened", hint="open a new one")
@@ -740,6 +750,7 @@ class AsyncSession(Versions):
             try:
                 with opening(branch._descriptors):
                     branch._kernel, rows = kernel, _ = await stem.branch(spec, state)
+                kernel.owner = branch._called
                 break
             except CellblockError as error:
                 self._require_usable()

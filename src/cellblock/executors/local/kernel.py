@@ -289,7 +289,7 @@ class LocalKernel(Kernel):
         runner.finish()
         if runner.busy:
             _thread.start_new_thread(_insist, (runner.world.ending, "close", runner.world.ending.cell))
-        warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
+        warnings.warn(f"{self.owner} was not closed", ResourceWarning, stacklevel=2, source=self)
 
 
 def _insist(ending: Ending, reason: str, cell: int) -> None:

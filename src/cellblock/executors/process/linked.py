@@ -335,7 +335,7 @@ class LinkedKernel(Kernel, Overseer):
     def __del__(self) -> None:
         if self._open:
             self.dispose()
-            warnings.warn("a session was not closed", ResourceWarning, stacklevel=2, source=self)
+            warnings.warn(f"{self.owner} was not closed", ResourceWarning, stacklevel=2, source=self)
 
     def _require_open(self) -> None:
         if not self._open:

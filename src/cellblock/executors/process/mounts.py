@@ -76,6 +76,7 @@ def place_of(name: str) -> str:
     except UnicodeError:
         usable = False
     relative = name.removeprefix("/workspace/") if name.startswith("/workspace/") else name
+    relative = relative.removesuffix("/")
     parts = relative.removeprefix("/").split("/")
     if usable and not any(part in ("", ".", "..") or len(os.fsencode(part)) > 255 for part in parts):
         if not relative.startswith("/"):
