@@ -79,7 +79,7 @@ def checked(name: str, parameter: str, error: Exception | None) -> None:
     assert not isinstance(error, UnicodeError)
     said = str(error)
     said.encode()
-    if parameter == "path":
+    if parameter in ("path", "directory"):
         assert isinstance(error, CellblockError)
     elif (name, parameter) in OWN:
         assert OWN[name, parameter] in said
