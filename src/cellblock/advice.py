@@ -33,6 +33,7 @@ _OPTIONS = (
     ("session.undo()", ":undo"),
     ("network= ", "--network "),
     ("install it there (python=…)", "install it there (--python PATH)"),
+    ("of a module of your own (session.files.write, mounts=…)", "of a module of your own (--file, --mount)"),
     ("give it one (session.files.write, mounts=…)", "give it one (--file, --mount)"),
 )
 _PLACE = re.compile(r'network=\["([^"]{1,300})"\]')

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cellblock import CodeAgent, ReactAgent, ScriptedModel, Session
+from cellblock.agent.code import RunOptions
 
 ANSWER = "```python\nfinal_answer(1)\n```"
 
@@ -78,6 +80,17 @@ def test_run_refuses_what_it_cannot_use(options: dict[str, Any], said: str) -> N
     with pytest.raises(TypeError) as caught:
         agent().run("task", **options)
     assert str(caught.value) == said
+
+
+def test_run_and_stream_name_the_options_of_arun() -> None:
+    named = {
+        name: str(one.annotation)
+        for name, one in inspect.signature(CodeAgent.arun).parameters.items()
+        if one.kind is one.KEYWORD_ONLY
+    }
+    assert named == {name: one.__forward_arg__ for name, one in RunOptions.__annotations__.items()}
+    for method in (CodeAgent.run, CodeAgent.stream, CodeAgent.astream):
+        assert inspect.signature(method).parameters["options"].annotation == "Unpack[RunOptions]"
 
 
 def test_a_task_that_is_called_wrongly_is_named_with_its_signature() -> None:

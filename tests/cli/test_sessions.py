@@ -204,7 +204,9 @@ def test_export(stored: Run, tmp_path: Path) -> None:
     assert [cell.execution_count for cell in document.cells] == [1, 2, 3]
     assert stored("export", "report", "out.html").returncode == 0
     assert "first" in (tmp_path / "out.html").read_text()
-    assert stored("export", "report", "out.txt").returncode == 2
+    assert stored("export", "report", "out.py").returncode == 0
+    assert (tmp_path / "out.py").read_text().startswith("# %%\na = 1\nprint('first')\n\n# %%\nb = [a]; open(")
+    assert b"ends neither in .ipynb nor in .html nor in .py" in stored("export", "report", "out.txt").stderr
 
 
 def test_verify_gc_and_delete(stored: Run) -> None:

@@ -154,3 +154,44 @@ def test_a_progress_bar_longer_than_the_limit_leaves_its_end(open_session: Calla
     begun, _, told, end, value = text.splitlines()
     assert (begun, end, value) == ("begun", "4999% end", "'value'")
     assert re.fullmatch(r"\[\.\.\. \d+ bytes of output cut: the limit is 1000 \.\.\.\]", told)
+
+
+_FEWER = "too many processes and threads: let some end"
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "hint"),
+    [
+        (
+            "f = open('big', 'wb')\nwhile True: f.write(b'x' * 10**6)",
+            "[Errno 27]",
+            "one file is as large as all may be: write less",
+        ),
+        (
+            "for i in range(99): open(f'f{i}', 'wb').write(b'x' * 10**6)",
+            "[Errno 28]",
+            "the session's files are at their limit: delete some",
+        ),
+        (
+            "files = [open('/dev/null') for _ in range(99)]",
+            "[Errno 24]",
+            "the process has too many files open: close some",
+        ),
+        (
+            "import threading\nend = threading.Event()\n"
+            "while True: threading.Thread(target=end.wait, daemon=True).start()",
+            "can't start new thread",
+            _FEWER,
+        ),
+        ("import subprocess\nwhile True: subprocess.Popen(['sleep', '99'])", "[Errno 11]", _FEWER),
+    ],
+)
+def test_a_limit_that_code_meets_is_named_with_what_to_do(
+    open_session: Callable[..., Session], source: str, error: str, hint: str
+) -> None:
+    limits = ExecutionLimits(max_disk_mb=8, max_processes=24, max_open_files=64, max_memory_mb=1000)
+    cell = open_session(limits=limits).run(source)
+    assert error in cell.text
+    assert cell.text.splitlines()[-1] == f"hint: {hint}"
+    assert cell.error is not None
+    assert "or raise ExecutionLimits(max_" in cell.error.hint

@@ -88,7 +88,10 @@ def test_value_that_cannot_be_pickled_is_refused_with_a_hint(session: Session, v
 def test_value_whose_class_the_session_lacks_is_refused_with_a_hint(session: Session) -> None:
     with pytest.raises(UnpicklableError, match="x: the session could not rebuild OnlyHere: ") as caught:
         session["x"] = OnlyHere()
-    assert caught.value.hint == "its type must be importable inside the session"
+    assert caught.value.hint == (
+        "its type must be importable inside the session: give it plain data, or the file of the type's module "
+        "by files.write or mounts="
+    )
     assert session.run("1").value == 1
 
 

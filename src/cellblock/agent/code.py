@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, I
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from types import ModuleType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack
 
 from cellblock import __version__
 from cellblock.agent.attempts import Verifier, best_of, branch_of, drop
@@ -49,6 +49,20 @@ if TYPE_CHECKING:
 One = TypeVar("One")
 
 _DEEPEST = 3
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of a run, which `CodeAgent.arun` describes."""
+
+    inputs: Mapping[str, object] | None
+    files: Mapping[str, bytes | str | os.PathLike[str]] | None
+    attempts: int
+    verifier: Verifier | None
+    accept: Callable[[object], object] | None
+    log: str | os.PathLike[str] | None
+    tell: Tell | None
+    session: AsyncSession | Session | None
+    freezes: bool
 
 
 class CodeAgent:
@@ -216,7 +230,7 @@ class CodeAgent:
 
     # ------------------------------------------------------------------------------- runs
 
-    def run(self, task: str, **options: Any) -> RunResult:
+    def run(self, task: str, **options: Unpack[RunOptions]) -> RunResult:
         """Work on a task until there is an answer; the blocking twin of `arun`, with its options.
 
         Ctrl-C ends the cell that runs and the run, leaves no process, and is raised here.
@@ -333,14 +347,14 @@ class CodeAgent:
 
         return await areplay(*logs, agent=self, **options)
 
-    def stream(self, task: str, **options: Any) -> Iterator[str | Event | Step | RunResult]:
+    def stream(self, task: str, **options: Unpack[RunOptions]) -> Iterator[str | Event | Step | RunResult]:
         """Work on a task and yield what happens: pieces of the model's text, what cells show, steps, the result last.
 
         A caller that stops iterating before the end ends the run.
         """
         return blocking_stream(partial(self.arun, task, **options))
 
-    def astream(self, task: str, **options: Any) -> AsyncGenerator[str | Event | Step | RunResult, None]:
+    def astream(self, task: str, **options: Unpack[RunOptions]) -> AsyncGenerator[str | Event | Step | RunResult, None]:
         """The async twin of `stream`."""
         return stream(partial(self.arun, task, **options))
 

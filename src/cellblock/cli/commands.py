@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cellblock.cell import Cell
 from cellblock.cli import source
 from cellblock.cli.exits import Unusable
 from cellblock.cli.export import Shelf, write_document
@@ -16,7 +15,7 @@ from cellblock.cli.options import MOST_STEPS
 from cellblock.cli.terminal import columns
 from cellblock.limits import ExecutionLimits
 from cellblock.session.files import listing
-from cellblock.text import line, name, whole_number
+from cellblock.text import name, whole_number
 from cellblock.walls import Applied
 
 if TYPE_CHECKING:
@@ -129,10 +128,7 @@ async def _save(console: Console, target: str) -> None:
         raise Unusable(f"{path}: the name must end in .ipynb, .html or .py")
     if path.exists() and path.absolute() not in console.saved:
         raise Unusable(f"{path} exists: give another name")
-    if path.suffix == ".py":
-        write_document(path, "\n".join(_as_script(cell) for cell, _ in notebook.every()))
-    else:
-        write_document(path, notebook)
+    write_document(path, notebook)
     console.saved.add(path.absolute())
     console.say(f"saved {notebook.count()} cells to {path}")
 
@@ -205,19 +201,6 @@ def _local(path: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise Unusable(f"{path}: no such user, or one without a home directory") from None
-
-
-def _as_script(cell: Cell) -> str:
-    """A cell as a part of a script for `:load` and `cellblock run --cells`: what they would stop at is a comment."""
-    text, title = cell.source.rstrip(), "# %%"
-    if cell.error is not None:
-        title += f" {cell.error.kind}: {line(cell.error.type)}"
-    if cell.undone:
-        title += " undone"
-    if cell.undone or cell.error is not None or cell.kind != "python":
-        mark = "" if cell.kind == "python" else "!"
-        text = "\n".join(f"# {mark}{line}" for line in text.splitlines())
-    return f"{title}\n{text}\n"
 
 
 def _size(count: float) -> str:

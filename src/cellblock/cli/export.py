@@ -14,9 +14,10 @@ from cellblock.cli.exits import Unusable
 from cellblock.errors import FileRefused
 from cellblock.private import open_private, private_directory, write_private
 from cellblock.session.shown import mime_type
-from cellblock.text import write_json
+from cellblock.text import line, write_json
 
 if TYPE_CHECKING:
+    from cellblock.cell import Cell
     from cellblock.session.notebook import Notebook
     from cellblock.session.session import AsyncSession
 
@@ -50,14 +51,31 @@ def _cut(text: str, most: int) -> str:
 
 
 def write_document(target: Path, document: Notebook | str) -> None:
-    """Write a notebook as a page or a Jupyter document, by the name's ending, or a text as it is."""
+    """Write a notebook as a page, a script or a Jupyter document, by the name's ending, or a text as it is."""
     if not isinstance(document, str):
-        as_page = target.suffix == ".html"
-        document = document.to_html() if as_page else write_json(document.to_ipynb(), indent=1) + "\n"
+        if target.suffix == ".py":
+            document = "\n".join(_as_script(cell) for cell, _ in document.every())
+        elif target.suffix == ".html":
+            document = document.to_html()
+        else:
+            document = write_json(document.to_ipynb(), indent=1) + "\n"
     try:
         write_private(os.path.realpath(target), document)  # a link stays, as with other programs
     except OSError as error:
         raise Unusable(f"cannot write {str(target)!r}: {error.strerror}") from None
+
+
+def _as_script(cell: Cell) -> str:
+    """A cell as a part of a script for `:load` and `cellblock run --cells`: what they would stop at is a comment."""
+    text, title = cell.source.rstrip(), "# %%"
+    if cell.error is not None:
+        title += f" {cell.error.kind}: {line(cell.error.type)}"
+    if cell.undone:
+        title += " undone"
+    if cell.undone or cell.error is not None or cell.kind != "python":
+        mark = "" if cell.kind == "python" else "!"
+        text = "\n".join(f"# {mark}{one}" for one in text.splitlines())
+    return f"{title}\n{text}\n"
 
 
 class Shelf:

@@ -266,11 +266,11 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def target(path: str, *, option: str = "--save ") -> Path:
-    """The path of a document to write. `option` is the option, as errors name it."""
+def target(path: str, *, option: str = "--save ", script: bool = False) -> Path:
+    """The path of a document to write, or of a `script`. `option` is the option, as errors name it."""
     target = Path(path)
-    if target.suffix not in (".ipynb", ".html"):
-        raise Unusable(f"{option}{path!r} ends neither in .ipynb nor in .html")
+    if target.suffix not in (".ipynb", ".html") and not (script and target.suffix == ".py"):
+        raise Unusable(f"{option}{path!r} ends neither in .ipynb nor in .html{' nor in .py' if script else ''}")
     if not os.path.isdir(target.parent):
         raise Unusable(f"{option}{path!r}: there is no directory {str(target.parent)!r}")
     if os.path.isdir(target):

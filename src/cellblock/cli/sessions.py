@@ -73,7 +73,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     merging.add_argument(
         "--prefer", choices=("ours", "theirs"), help="where both changed the same (else nothing is merged)"
     )
-    export = action(stored.do_export, "write the session's notebook to a file", ("OUT", "", "FILE.ipynb or FILE.html"))
+    out = ("OUT", "", "FILE.ipynb, FILE.html or FILE.py")
+    export = action(stored.do_export, "write the session's notebook to a file", out)
     delete = action(stored.do_delete, "delete a session; gc gives its space back")
     for one in (export, delete):
         one.add_argument("--yes", action="store_true", help="ask no question at a terminal")

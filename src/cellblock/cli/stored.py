@@ -186,7 +186,7 @@ def do_merge(store: Store, arguments: argparse.Namespace) -> int:
 
 def do_export(store: Store, arguments: argparse.Namespace) -> int:
     """Write the notebook of a session's head."""
-    target = options.target(arguments.out, option="")
+    target = options.target(arguments.out, option="", script=True)
     session = _read(store, arguments)
     notebook = Notebook(Earlier(Source(store, session), session.resolve("HEAD").trees))
     notebook.private = str(session.settings.get("private") or "")

@@ -195,5 +195,5 @@ def _failed(why: str) -> Answer:
 
 def told(cell: Cell) -> str:
     """Text of a cell for a model: what it showed, how it failed, and what to do about that."""
-    shown = cell.text or (f"{line(cell.error.type)}: {cell.error.message}" if cell.error is not None else "")
-    return "\n".join([*([shown] if shown else ()), *(f"lost: {one}" for one in cell.lost)]) or "done, nothing was shown"
+    failed = f"{line(cell.error.type)}: {cell.error.message}" if cell.error is not None else ""
+    return cell.text or failed or "done, nothing was shown"

@@ -55,7 +55,20 @@ _OF_STATUS = {
     127: "the session has no program of that name: `command -v NAME` finds those it has",
 }
 """Meanings of a shell's exit statuses; the others are the command's own, which its output explains."""
-_NO_MODULE = "the interpreter of the session has no such package: use another, or install it there (python=…)"
+_NO_MODULE = (
+    "the interpreter of the session has no such package: use another, or install it there (python=…), "
+    "or give it the file of a module of your own (session.files.write, mounts=…)"
+)
+_FEWER = "too many processes and threads: let some end, or raise ExecutionLimits(max_processes=…)"
+_AT_LIMITS = (
+    ("[Errno 28] ", "", "the session's files are at their limit: delete some, or raise ExecutionLimits(max_disk_mb=…)"),
+    ("[Errno 27] ", "", "one file is as large as all may be: write less, or raise ExecutionLimits(max_disk_mb=…)"),
+    ("[Errno 24] ", "", "the process has too many files open: close some, or raise ExecutionLimits(max_open_files=…)"),
+    ("can't start new thread", "", _FEWER),
+    ("[Errno 11] ", "fork", _FEWER),
+)
+"""Hints for limits that code meets as errors of the system: the message's beginning, a word of the traceback, the hint.
+"""
 _NO_FILE = "cells see their own session's files: look with os.listdir(), or give it one (session.files.write, mounts=…)"
 _TRY_AGAIN = "see to the store; flush() tries again, and so does the next cell"
 _WRECKED = (
@@ -476,6 +489,8 @@ def _raised(failure: Failure, cell: Cell, limit: int) -> CellError:
         hint = hint or _NO_FILE
     elif failure.type == "EOFError" and failure.message == _NO_INPUT:
         hint = 'nobody answers input() here: bind what it asks for to a name before the cell (session["name"] = …)'
+    elif met := [one for said, word, one in _AT_LIMITS if message.startswith(said) and word in failure.traceback]:
+        hint = hint or met[0]
     elif failure.type == "BdbQuit":
         hint = "nobody steps through code here: print what you want to see"
     elif failure.type == "PermissionError" and cell.kind == "shell":

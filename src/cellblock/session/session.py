@@ -815,7 +815,8 @@ class AsyncSession(Versions):
         if cell.error is not None:
             raise UnpicklableError(
                 f"{name}: the session could not rebuild {type(value).__name__}: {line(cell.error.message)}",
-                hint="its type must be importable inside the session",
+                hint="its type must be importable inside the session: give it plain data, "
+                "or the file of the type's module by files.write or mounts=",
             )
 
     async def unset(self, name: str) -> None:
