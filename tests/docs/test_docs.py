@@ -2,7 +2,8 @@
 
 Conventions in the pages:
 
-- A `python` block is executed; the blocks of a page share one namespace, in order, but each of the README has its own.
+- A `python` block is executed; the blocks of a page share one namespace, in order, but each of the README and of the
+  quickstart has its own.
   What it prints is compared with its `#>` lines, and with a `text` block that follows it directly. `...` stands for
   anything within a line, and for any lines when it is a line of its own.
 - `<!-- file: NAME -->` before a block: it is written to that file instead, for the console blocks after it.
@@ -32,6 +33,8 @@ import cellblock
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+ALONE = [README, ROOT / "docs/quickstart.md"]
+"""Pages whose examples run each by itself."""
 OTHERS = [ROOT / name for name in ("AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md")]
 PAGES = [README, *OTHERS, *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
@@ -118,7 +121,7 @@ def runs(
         if block.mark == "file":
             (directory / block.word).write_text(block.body, encoding="utf-8")
         elif block.kind == "python":
-            if page == README:
+            if page in ALONE:
                 namespace.clear()
                 namespace["__name__"] = "__docs__"
             shown = [line.strip()[3:] for line in block.body.splitlines() if line.strip().startswith("#>")]
