@@ -457,6 +457,14 @@ def test_sequence_that_does_not_end_hides_nothing_that_we_say() -> None:
     assert shown.endswith(b"ZeroDivisionError: division by zero\r\n")
 
 
+def test_piped_data_that_no_script_reads_is_told(cellblock: Cellblock, tmp_path: Path) -> None:
+    (tmp_path / "in.py").write_text("import sys\nprint(repr(sys.stdin.read()))")
+    note = b"cellblock: what is piped in does not reach the script: give it as a file (--file PATH)\n"
+    for stdin, told in ((b"Bob\n", note), (b"", b"")):
+        done = cellblock("run", "in.py", stdin=stdin)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"''\n", told)
+
+
 @pytest.mark.sampled(0)
 def test_a_program_that_reads_us_gets_the_text_as_it_is(cellblock: Cellblock) -> None:
     assert cellblock("run", "-", stdin=rb"print('\x1b[31mred\x07')").stdout == b"\x1b[31mred\x07\n"

@@ -70,6 +70,8 @@ async def _run(arguments: argparse.Namespace, save: Path | None, setup: Setup, s
                 if not cell.ok:
                     break
         await view.end(before)
+        if arguments.file != "-" and source.is_piped_in():
+            say("what is piped in does not reach the script: give it as a file (--file PATH)")
     finally:
         await session.close()
     if ctrl_c.count and not cell.ok:

@@ -55,6 +55,21 @@ async def put(session: AsyncSession, name: str, local: Path) -> int:
     return len(data)
 
 
+def is_piped_in() -> bool:
+    """True if stdin is a pipe or a file with bytes that nobody has read."""
+    if os.name != "posix":
+        return False
+    import fcntl
+    import termios
+
+    try:
+        if stat.S_ISREG((about := os.fstat(0)).st_mode):
+            return os.lseek(0, 0, os.SEEK_CUR) < about.st_size
+        return stat.S_ISFIFO(about.st_mode) and any(fcntl.ioctl(0, termios.FIONREAD, bytes(4)))
+    except OSError:  # it is closed
+        return False
+
+
 def read_stdin() -> bytes:
     """All of stdin, bounded."""
     try:
