@@ -196,6 +196,26 @@ def test_undo_checkout_tag_branch_and_merge(stored: Run, url: str) -> None:
         assert session.run("a").value == "theirs"
 
 
+def test_log_marks_cells_that_failed(stored: Run, url: str) -> None:
+    with Session("report", state=Versioned(url)) as session:
+        session.run("1 / 0")
+        session.run("raise type('A\\nB', (Exception,), {})")
+        session.run("import os; os._exit(3)")
+    commits = _json(stored("log", "report", "--json"))
+    assert [one["error"] for one in commits[:4]] == ["ProcessDied", "A B", "ZeroDivisionError", ""]
+    lines = stored("log", "report").stdout.decode().splitlines()
+    kinds = [line[lines[0].index("KIND") : lines[0].index("WHEN")].strip() for line in lines[1:5]]
+    assert kinds == ["python, failed", "python, failed", "python, failed", "python"]
+
+
+def test_rename(stored: Run) -> None:
+    done = stored("rename", "report", "q3")
+    assert (done.returncode, done.stderr) == (0, b"cellblock: 'report' is 'q3' now\n")
+    assert [row["name"] for row in _json(stored("list", "--json"))] == ["q3"]
+    assert stored("rename", "report", "q4").returncode == 2
+    assert stored("rename", "q3", "").returncode == 2
+
+
 def test_export(stored: Run, tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat")
     assert stored("export", "report", "out.ipynb").returncode == 0

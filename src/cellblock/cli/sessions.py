@@ -67,6 +67,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     action(stored.do_undo, "go back by some steps", ("STEPS", "?", "how many (1)"))
     action(stored.do_checkout, "go to a commit", ("REVISION", "", _REVISION))
     action(stored.do_branch, "make another session that goes on from a commit", ("NEW", "", "its name"), revision)
+    action(stored.do_rename, "give a session another name", ("NEW", "", "its new name"))
     action(stored.do_tag, "name a commit", ("TAG", "", "the name"), revision)
     other = ("OTHER", "", "another session, or a revision")
     merging = action(stored.do_merge, "take over what another version changed", other)

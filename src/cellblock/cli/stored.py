@@ -70,7 +70,9 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
     revisions = {one.id: f"{start}~{up}" if up else start for up, one in enumerate(first_parents(commits))}
     marks = _marks(session)
     if arguments.json:
-        return _json([{**_plain(commit), "refs": marks.get(commit.id, [])} for commit in commits])
+        return _json(
+            [{**_plain(commit), "error": _error(commit), "refs": marks.get(commit.id, [])} for commit in commits]
+        )
     table(
         ("COMMIT", "REVISION", "CELL", "KIND", "WHEN", "REFS", "WHAT"),
         [
@@ -78,7 +80,7 @@ def do_log(store: Store, arguments: argparse.Namespace) -> int:
                 _short(commit.id),
                 revisions.get(commit.id, ""),
                 str(commit.number) if commit.number else "-",
-                commit.kind,
+                f"{commit.kind}, failed" if _error(commit) else commit.kind,
                 _ago(commit.created),
                 ", ".join(map(named, marks.get(commit.id, []))),
                 inert(commit.message) or "-",
@@ -197,6 +199,13 @@ def do_export(store: Store, arguments: argparse.Namespace) -> int:
     return _result(arguments, done, f"wrote {notebook.count()} cells to {target}")
 
 
+def do_rename(store: Store, arguments: argparse.Namespace) -> int:
+    """Give a session another name."""
+    store.rename(arguments.user, arguments.name, arguments.new)
+    done = f"{arguments.name!r} is {arguments.new!r} now"
+    return _result(arguments, {"session": arguments.new}, done)
+
+
 def do_delete(store: Store, arguments: argparse.Namespace) -> int:
     """Delete a session."""
     store.read(arguments.user, arguments.name)  # nobody is asked of one that there is not
@@ -278,6 +287,11 @@ def _marks(session: StoredSession) -> dict[str, list[str]]:
         if commit is not None:
             marks.setdefault(commit, []).append(name)
     return marks
+
+
+def _error(commit: Commit) -> str:
+    """The type of the error that ended a commit's cell; "" where none did, or an older version has written it."""
+    return str(commit.detail.get("error") or "")
 
 
 def _plain(commit: Commit) -> dict[str, object]:

@@ -7,6 +7,7 @@ from cellblock.session.hoststeps import HostStep
 from cellblock.session.steps import Step
 from cellblock.snapshots import Snapshot
 from cellblock.store import JSON, Batch, Commit, HeldSession, blobs, records
+from cellblock.text import line
 
 _WITHOUT_STATE = ("unsaved", "stopped", "overwritten", "host")
 """Mark in the detail of a commit that has no state."""
@@ -61,6 +62,8 @@ class CommitWriter:
         if step.cell is not None:
             detail["cell"] = links.get(step.cell.id) or records(put_cell(batch, step.cell, step.parts))
             detail["rolled_back"] = step.cell.rolled_back
+            if step.cell.error is not None:
+                detail["error"] = line(step.cell.error.type, 100)
         if step.during:
             detail["during"] = step.during
         if step.answers:
