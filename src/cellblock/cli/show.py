@@ -16,7 +16,7 @@ from cellblock.cli.terminal import Paint, Printer, say, write_data
 from cellblock.errors import UnknownCell
 from cellblock.events import Done
 from cellblock.outputs import Output, OutputType
-from cellblock.text import name, text_of
+from cellblock.text import name
 
 if TYPE_CHECKING:
     from cellblock.session.session import AsyncSession
@@ -79,7 +79,7 @@ class Screen:
         if output.stream is not None:
             (self._err if output.stream == "stderr" else self._out).write(output.text)
         elif output.type is not OutputType.IMAGE or output.uri is None:  # SVG is text, and no terminal draws it
-            self._out.line(text_of(output.data.get("text/plain", ""), max_chars=sys.maxsize))
+            self._out.line(output.text)
         # other images are read, and named, when the cell has ended
 
     def _keep(self, image: bytes, number: int) -> None:

@@ -291,7 +291,10 @@ class Session:
 
     @property
     def unsaved(self) -> tuple[Lost, ...]:
-        """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy."""
+        """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy.
+
+        A commit is made after its cell has ended: `flush` waits for it, and `cell.lost` tells at once of some.
+        """
         return self._session.unsaved
 
     def flush(self) -> None:

@@ -259,7 +259,10 @@ class Versions(Turns):
 
     @property
     def unsaved(self) -> tuple[Lost, ...]:
-        """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy."""
+        """Losses: parts of the state that the newest commit could not save, each with the reason and a remedy.
+
+        A commit is made after its cell has ended: `flush` waits for it, and `cell.lost` tells at once of some.
+        """
         return () if self._lasting is None or self._lasting.committer.is_closed else self._lasting.unsaved
 
     async def hibernate(self) -> None:
