@@ -156,7 +156,9 @@ class _Printer(pprint.PrettyPrinter):
         fields = type(object).__dataclass_fields__.values()
         items = [(one.name, getattr(object, one.name)) for one in fields if one.repr and hasattr(object, one.name)]
         stream.write(name + "(")
-        self._format_namespace_items(items, stream, indent + len(name) + 1, allowance, context, level)
+        self._format_namespace_items(  # type: ignore[attr-defined]
+            items, stream, indent + len(name) + 1, allowance, context, level
+        )
         stream.write(")")
 
 
