@@ -44,6 +44,10 @@ def methods(what, made):
                 tried(f"{what}.{name}", method, args)
 
 import MODULE as module
+class Listed(list): pass
+class Mapped(dict): pass
+class Gone(list):
+    def __iter__(self): return super().__iter__()
 found = []
 PLAIN = (str, int, float, bool, bytes, tuple, list, dict, set, type(None), type(tried), type)
 for name in dir(module):
@@ -52,7 +56,7 @@ for name in dir(module):
         continue
     call = lambda *given: 1
     for args in ((x,), ("a", x), (x, "a"), ([x],), ({"a": x},), (1, x), (b"a", x), (x, x), ("a", "b", x), (call, x),
-                 (call, [x]), (["a"], [x])):
+                 (call, [x]), (["a"], [x]), (Listed([x]),), (Gone([x]),), (Mapped({x: x}),), (call, Gone([x]))):
         made = tried(name, function, args)
         if not isinstance(made, PLAIN) and made is not x:
             methods(name, made)

@@ -248,11 +248,13 @@ class Gates:
         if type(value) in PLAIN:
             return value
         self._require_own(value)
-        if issubclass(type(value), type | str | bytes) or holder(lineage(type(value)), "__iter__") is None:
+        order = lineage(type(value))
+        goes: Any = holder(order, "__iter__")
+        if issubclass(type(value), type | str | bytes) or goes is None:
             return value
-        if type(value) not in BUILTIN_TYPES or holder(lineage(type(value)), "__next__") is not None:
+        if goes not in BUILTIN_TYPES or holder(order, "__next__") is not None:
             return map(self._no_host, value)  # which can be gone through once
-        for one in value:
+        for one in goes.__iter__(value):
             self._no_host(one)
         return value
 

@@ -337,7 +337,7 @@ def test_no_name_of_a_file_forges_a_row_of_a_list(ask: Ask) -> None:
     told = _text(_call(ask, "diff", session=rows))
     assert "+ 'workspace/b\\nplain': 0 bytes" in told.split("\n")
     _call(ask, "run_python", code="x = 1  # \x1b[2J\u202e", session=rows)
-    assert "x = 1 #" in _text(_call(ask, "log", session=rows))
+    assert "x = 1  # [U+001B][2J[U+202E]\n" in _text(_call(ask, "log", session=rows))
 
 
 @pytest.mark.parametrize(
