@@ -165,7 +165,8 @@ class Calls:
             return
         if issubclass(kind, property) or (self._world.classes.own(kind) and holder(lineage(kind), "__get__")):
             raise denied(f"{name} is to be a function", "class")
-        self(inner)
+        if self(inner) is not inner:  # the interpreter would call it past its bounded form
+            raise denied(f"{name} is to be a function of the cell's own", "class")
 
     def method(self, name: str, value: Any) -> Any:
         """Give what is set on a class under such a name, once it is known that the interpreter may call it."""
